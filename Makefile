@@ -1,0 +1,127 @@
+# make demo and make test are all a newcomer needs; every target says what it does and ends by saying how it went.
+
+PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+VENV := .venv
+PEERS := build/.venv-peers
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE $(shell find src cpp -type f \
+	-not -name '*.so' -not -path '*/__pycache__/*' -not -path 'cpp/tests/*')
+WHEEL = $$(echo build/wheel/cfmaps-*.whl)
+
+# What is tested is the installed package, never src.
+unexport PYTHONPATH
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check bench sanitize sanitize-address sanitize-thread clean
+
+help:
+	@echo "make demo      train a forest, explain a few rows, draw the counterfactual map"
+	@echo "make test      build, install and run the whole test suite"
+	@echo "make check     format, lint, types and stub"
+	@echo "make bench     time cfmaps beside its peers, one thread each"
+	@echo "make sanitize  the suite under ASan and UBSan, the threads under TSan"
+	@echo "make clean     remove what these targets made"
+
+demo: $(VENV)/.package $(VENV)/.plot
+	@echo "== demo: examples/demo.py"
+	@$(BIN)/python examples/demo.py
+	@echo "make demo: done"
+
+# pytest's closing line is the last word.
+test: $(VENV)/.package $(VENV)/.test
+	@echo "== test: tests, README and docstrings, against the installed package"
+	@$(BIN)/python -m pytest --pyargs tests README.md cfmaps
+
+check: $(VENV)/.package $(VENV)/.test $(VENV)/.dev
+	@echo "== check: format"
+	@$(BIN)/ruff format --check .
+	@find cpp -name '*.cpp' -o -name '*.hpp' | xargs $(BIN)/clang-format --dry-run -Werror
+	@echo "== check: lint"
+	@$(BIN)/ruff check .
+	@echo "== check: types of the installed package"
+	@$(BIN)/mypy
+	@echo "== check: the stub says what the extension offers"
+	@installed=$$($(BIN)/python -c 'import cfmaps, pathlib; print(pathlib.Path(cfmaps.__file__).parent)') && \
+		$(BIN)/python -m nanobind.stubgen -q -i $$installed -m _core -o build/_core.pyi && \
+		diff -u $$installed/_core.pyi build/_core.pyi
+	@echo "make check: format, lint, types and stub are clean"
+
+bench: $(PEERS)/.package $(PEERS)/.peers
+	@echo "== bench: cfmaps beside its peers, one thread each"
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(PEERS)/bin/python benchmarks/bench.py
+	@echo "make bench: done"
+
+# ---- sanitizers ----
+
+CONFIGURE = $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=Debug \
+	-DCMAKE_CXX_FLAGS="-O1 -D_GLIBCXX_ASSERTIONS" -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python --log-level=WARNING
+CORE_ONLY := -DCFMAPS_PYTHON=OFF -DCFMAPS_TESTS=ON
+# A Python that is not instrumented must load the runtimes first, and its own leaks are not ours.
+PRELOAD = $(shell g++ -print-file-name=libasan.so) $(shell g++ -print-file-name=libstdc++.so)
+HALT := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+# TSan cannot start where the kernel scatters addresses too widely.
+STEADY = $(shell setarch $$(uname -m) -R true 2>/dev/null && echo setarch $$(uname -m) -R)
+
+sanitize: sanitize-address sanitize-thread
+	@echo "make sanitize: no complaint from ASan, UBSan and TSan"
+
+sanitize-address: $(VENV)/.package $(VENV)/.test $(VENV)/.dev
+	@echo "== sanitize: the core's tests under ASan and UBSan"
+	@$(CONFIGURE) -B build/asan -DCFMAPS_SANITIZE=address,undefined $(CORE_ONLY)
+	@$(BIN)/cmake --build build/asan
+	@$(HALT) $(BIN)/ctest --test-dir build/asan --output-on-failure --no-tests=error
+	@echo "== sanitize: the Python suite under ASan and UBSan"
+	@$(CONFIGURE) -B build/asan-python -DCFMAPS_SANITIZE=address,undefined
+	@$(BIN)/cmake --build build/asan-python --target _core
+	@rm -rf build/asan-package && mkdir -p build/asan-package && cp -r src/cfmaps build/asan-package/
+	@rm -f build/asan-package/cfmaps/_core*.so && cp build/asan-python/_core*.so build/asan-package/cfmaps/
+	@PYTHONPATH=build/asan-package LD_PRELOAD="$(PRELOAD)" ASAN_OPTIONS=detect_leaks=0 $(HALT) \
+		$(BIN)/python -m pytest -p no:cacheprovider --timeout 1800 tests
+
+sanitize-thread: $(VENV)/.dev
+	@echo "== sanitize: the core's tests under TSan"
+	@$(CONFIGURE) -B build/tsan -DCFMAPS_SANITIZE=thread $(CORE_ONLY)
+	@$(BIN)/cmake --build build/tsan
+	@TSAN_OPTIONS=halt_on_error=1 $(STEADY) $(BIN)/ctest --test-dir build/tsan --output-on-failure --no-tests=error
+
+clean:
+	@rm -rf build dist demo $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@echo "make clean: done"
+
+# ---- environments ----
+
+build/wheel/.built: $(SOURCES) | $(BIN)/python
+	@echo "== build: a wheel of cfmaps (needs g++ and Python.h)"
+	@command -v g++ >/dev/null || { echo "g++ is missing: apt-get install g++"; exit 1; }
+	@$(BIN)/python -c 'import pathlib, sysconfig, sys; \
+		sys.exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' || \
+		{ echo "Python.h is missing: apt-get install python3-dev"; exit 1; }
+	@rm -rf build/wheel && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	@touch $@
+
+$(VENV)/.package $(PEERS)/.package: %/.package: build/wheel/.built | %/bin/python
+	@echo "== install: cfmaps into $*"
+	@$*/bin/python -m pip install --quiet $(WHEEL)
+	@$*/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)
+	@touch $@
+
+$(VENV)/.plot $(VENV)/.test $(VENV)/.dev: $(VENV)/.%: pyproject.toml | $(VENV)/.package
+	@echo "== install: what cfmaps[$*] needs into $(VENV)"
+	@$(BIN)/python -m pip install --quiet "$(WHEEL)[$*]" $(if $(filter dev,$*),cmake ninja)
+	@touch $@
+
+$(PEERS)/.peers: benchmarks/requirements-peers.txt | $(PEERS)/.package
+	@echo "== install: the peers into $(PEERS)"
+	@$(PEERS)/bin/python -m pip install --quiet -r $< || echo "the peers cannot be installed here: bench runs without them"
+	@touch $@
+
+# Debian splits venv from Python; virtualenv does without it, wherever pip is.
+$(VENV)/bin/python $(PEERS)/bin/python: %/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python >= 3.11 is missing: apt-get install python3"; exit 1; }
+	@echo "== environment: $* with $(PYTHON)"
+	@mkdir -p $(@D)
+	@$(PYTHON) -m venv $* >/dev/null 2>&1 || { rm -rf $* && \
+		$(PYTHON) -m pip install --quiet --target build/virtualenv virtualenv 2>/dev/null && \
+		PYTHONPATH=build/virtualenv $(PYTHON) -m virtualenv --quiet $*; } || \
+		{ rm -rf $*; echo "no virtual environment can be made: apt-get install python3-venv"; exit 1; }

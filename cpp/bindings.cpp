@@ -1,0 +1,333 @@
+#include "cfmaps/box_tree.hpp"
+#include "cfmaps/explain.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace
+{
+
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T, std::size_t n_dimensions>
+using Result = nb::ndarray<nb::numpy, T, nb::ndim<n_dimensions>, nb::c_contig>;
+
+template <class Array>
+std::span<const double> span(const Array& array)
+{
+    return {array.data(), array.size()};
+}
+
+/// Hands a vector over to numpy, which frees it.
+template <class T, std::size_t n_dimensions>
+Result<T, n_dimensions> hand_over(std::vector<T>&& values, const std::size_t (&shape)[n_dimensions])
+{
+    auto owner = std::make_unique<std::vector<T>>(std::move(values));
+    T* data = owner->data();
+    nb::capsule capsule(owner.get(), [](void* vector) noexcept { delete static_cast<std::vector<T>*>(vector); });
+    owner.release();
+    return {data, n_dimensions, shape, capsule};
+}
+
+/// Lets Ctrl-C stop long work. Asks ten times a second, as every question waits for the interpreter.
+class Interrupt
+{
+public:
+    void operator()()
+    {
+        const auto now = std::chrono::steady_clock::now();
+        if (now < next_)
+            return;
+        next_ = now + period;
+        const nb::gil_scoped_acquire python;
+        if (PyErr_CheckSignals() != 0)
+            throw nb::python_error();
+    }
+
+private:
+    static constexpr std::chrono::milliseconds period{100};
+    std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + period;
+};
+
+// BoxTree
+
+using NearestArrays = std::tuple<Result<std::int64_t, 1>, Result<double, 1>, Result<double, 2>, Result<std::int64_t, 1>,
+                                 Result<double, 1>>;
+
+void make_box_tree(cfmaps::BoxTree* self, const Matrix& lower, const Matrix& upper, std::size_t leaf_size)
+{
+    if (lower.shape(0) != upper.shape(0) || lower.shape(1) != upper.shape(1))
+        throw std::invalid_argument("lower and upper must have the same shape");
+    if (lower.shape(1) == 0 || leaf_size == 0)
+        throw std::invalid_argument("lower needs a column, and leaf_size must be at least 1");
+    if (lower.shape(0) > cfmaps::BoxTree::most_boxes)
+        throw std::invalid_argument("lower has too many rows: a tree holds up to 2**31 boxes");
+    const nb::gil_scoped_release no_python;
+    new (self) cfmaps::BoxTree(lower.shape(1), span(lower), span(upper), leaf_size, Interrupt());
+}
+
+NearestArrays nearest_boxes(const cfmaps::BoxTree& tree, const Matrix& X, const Vector& weights, double p)
+{
+    if (X.shape(1) != tree.n_features() || weights.size() != tree.n_features())
+        throw std::invalid_argument("X and weights must have one column per feature of the boxes");
+    if (!(p >= 1.0))
+        throw std::invalid_argument("p must be at least 1");
+    const std::size_t n_rows = X.shape(0);
+    auto found = [&]
+    {
+        const nb::gil_scoped_release no_python;
+        return tree.nearest(span(X), span(weights), p, Interrupt());
+    }();
+    return {hand_over(std::move(found.index), {n_rows}), hand_over(std::move(found.distance), {n_rows}),
+            hand_over(std::move(found.point), {n_rows, tree.n_features()}),
+            hand_over(std::move(found.visited), {n_rows}), hand_over(std::move(found.bound), {n_rows})};
+}
+
+void bind_box_tree(nb::module_& m)
+{
+    using cfmaps::BoxTree;
+    nb::class_<BoxTree>(m, "BoxTree")
+        .def("__init__", &make_box_tree, nb::arg("lower"), nb::arg("upper"), nb::arg("leaf_size"))
+        .def("nearest", &nearest_boxes, nb::arg("X"), nb::arg("weights"), nb::arg("p"))
+        .def_prop_ro("n_features", &BoxTree::n_features)
+        .def_prop_ro("n_boxes", &BoxTree::n_boxes)
+        .def_prop_ro("n_nodes", &BoxTree::n_nodes)
+        .def_prop_ro("n_bytes", &BoxTree::n_bytes);
+}
+
+// Map and Explainer
+
+using Integers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FlagMatrix = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class To, class Array>
+std::vector<To> copy(const Array& array)
+{
+    return {array.data(), array.data() + array.size()};
+}
+
+cfmaps::Lattice make_lattice(const Integers& n_cells, const Flags& categorical, const Vector& low, const Vector& high,
+                             const std::vector<Integers>& columns, const Integers& test_axis, const Integers& test_rank,
+                             const FlagMatrix& test_sets)
+{
+    cfmaps::Lattice lattice;
+    lattice.n_cells = copy<std::uint32_t>(n_cells);
+    lattice.categorical = copy<std::uint8_t>(categorical);
+    lattice.low = copy<double>(low);
+    lattice.high = copy<double>(high);
+    for (const Integers& axis : columns)
+        lattice.columns.push_back(copy<std::uint32_t>(axis));
+    for (std::size_t test = 0; test < test_axis.size(); ++test)
+        lattice.tests.push_back({static_cast<std::uint32_t>(test_axis(test)), static_cast<std::uint32_t>(test_rank(test))});
+    for (std::size_t row = 0; row < test_sets.shape(0); ++row)
+    {
+        std::vector<std::uint64_t>& set = lattice.sets.emplace_back((test_sets.shape(1) + 63) / 64);
+        for (std::size_t cell = 0; cell < test_sets.shape(1); ++cell)
+            set[cell / 64] |= static_cast<std::uint64_t>(test_sets(row, cell)) << (cell % 64);
+    }
+    lattice.finish();
+    return lattice;
+}
+
+cfmaps::Trees make_trees(const Integers& test, const Integers& feature, const Vector& threshold, const Integers& left,
+                         const Integers& right, const Integers& roots, const Matrix& value, const Vector& init, double divisor)
+{
+    if (value.shape(0) != test.size() || value.shape(1) != init.size())
+        throw std::invalid_argument("value must have a row per node and a column per score");
+    return {copy<std::int32_t>(test),  copy<std::int32_t>(feature), copy<double>(threshold), copy<std::int32_t>(left),
+            copy<std::int32_t>(right), copy<std::int32_t>(roots),   copy<double>(value),     copy<double>(init),
+            divisor};
+}
+
+/// A call that Ctrl-C or the caller's own function may end: asked with the interpreter held, from this thread alone.
+struct Poll
+{
+    nb::object progress;
+    bool failed = false; // then Python holds the exception
+
+    bool ask(double share, std::size_t n_nodes)
+    {
+        const nb::gil_scoped_acquire python;
+        if (!failed && PyErr_CheckSignals() != 0)
+            failed = true;
+        if (!failed && !progress.is_none())
+            try
+            {
+                progress(share, n_nodes);
+            }
+            catch (nb::python_error& error)
+            {
+                error.restore();
+                failed = true;
+            }
+        return failed;
+    }
+    void raise_if_failed()
+    {
+        if (failed)
+            throw nb::python_error();
+    }
+};
+
+bool build_map(cfmaps::Map& map, std::size_t most_nodes, double time_limit, unsigned n_threads, nb::object progress)
+{
+    Poll poll{std::move(progress)};
+    cfmaps::Limits limits;
+    limits.most_nodes = most_nodes;
+    limits.deadline = cfmaps::after(time_limit);
+    const bool complete = [&]
+    {
+        const nb::gil_scoped_release no_python;
+        return map.build(limits, n_threads,
+                         [&](double share, std::size_t n_nodes)
+                         {
+                             if (poll.ask(share, n_nodes))
+                                 limits.stop();
+                         });
+    }();
+    poll.raise_if_failed();
+    return complete;
+}
+
+std::tuple<std::size_t, std::size_t, std::size_t> count_map(const cfmaps::Map& map)
+{
+    const nb::gil_scoped_release no_python;
+    const cfmaps::Census census = map.census();
+    return {census.n_nodes, census.n_leaves, census.n_open};
+}
+
+auto boxes_of_map(const cfmaps::Map& map, std::int32_t label, bool single_categories)
+{
+    cfmaps::Boxes boxes = [&]
+    {
+        const nb::gil_scoped_release no_python;
+        return map.boxes(label, single_categories);
+    }();
+    const std::size_t n_boxes = boxes.label.size();
+    return std::tuple{hand_over(std::move(boxes.lower), {n_boxes, map.n_columns()}),
+                      hand_over(std::move(boxes.upper), {n_boxes, map.n_columns()}),
+                      hand_over(std::move(boxes.label), {n_boxes})};
+}
+
+auto region_of_map(const cfmaps::Map& map, const Integers& cells)
+{
+    if (cells.size() != map.forest().lattice.n_axes())
+        throw std::invalid_argument("cells must have one entry per axis");
+    std::vector<double> lower(map.n_columns()), upper(map.n_columns());
+    map.bounds_of(map.region(copy<std::uint32_t>(cells)), lower.data(), upper.data());
+    return std::tuple{hand_over(std::move(lower), {map.n_columns()}), hand_over(std::move(upper), {map.n_columns()})};
+}
+
+cfmaps::Norm make_norm(double power, const Vector& weights, const std::vector<Matrix>& category_costs)
+{
+    cfmaps::Norm norm{power, copy<double>(weights), {}};
+    for (const Matrix& costs : category_costs)
+        norm.category_costs.push_back(copy<double>(costs));
+    return norm;
+}
+
+void make_explainer(cfmaps::Explainer* self, cfmaps::Map& map, double power, const Vector& weights,
+                    const std::vector<Matrix>& category_costs, const std::vector<Matrix>& largest_category_costs)
+{
+    if (weights.size() != map.n_columns())
+        throw std::invalid_argument("weights must have one entry per column");
+    new (self) cfmaps::Explainer(map, make_norm(power, weights, category_costs),
+                                 make_norm(std::numeric_limits<double>::infinity(), weights, largest_category_costs));
+}
+
+auto ask(cfmaps::Explainer& explainer, const Matrix& rows, const Integers& targets, double time_limit, unsigned n_threads)
+{
+    const std::size_t n_rows = rows.shape(0), n_columns = explainer.map().n_columns();
+    if (rows.shape(1) != n_columns || targets.size() != n_rows)
+        throw std::invalid_argument("rows must have a column per column of the model, targets an entry per row");
+    const std::size_t n_axes = explainer.map().forest().lattice.n_axes();
+    std::vector<double> points = copy<double>(rows), numbers(2 * n_rows);
+    std::vector<std::int32_t> codes(3 * n_rows), cells(n_rows * n_axes, -1);
+    std::vector<std::int64_t> work(2 * n_rows);
+    Poll poll{nb::none()};
+    {
+        const nb::gil_scoped_release no_python;
+        std::vector<cfmaps::Question> questions(n_rows);
+        for (std::size_t row = 0; row < n_rows; ++row)
+            questions[row] = {rows.data() + row * n_columns, targets.data()[row]};
+        cfmaps::Limits limits;
+        limits.poll = [&] { return poll.ask(0, 0); };
+        const auto replies = explainer.ask(questions, time_limit, n_threads, limits);
+        for (std::size_t row = 0; row < n_rows; ++row)
+        {
+            const auto& [answer, label, source] = replies[row];
+            explainer.move(answer, &points[row * n_columns]);
+            std::copy(answer.cells.begin(), answer.cells.end(), &cells[row * n_axes]);
+            numbers[row] = answer.distance;
+            numbers[n_rows + row] = answer.lower_bound;
+            codes[row] = static_cast<std::int32_t>(answer.status);
+            codes[n_rows + row] = label;
+            codes[2 * n_rows + row] = source;
+            work[row] = static_cast<std::int64_t>(answer.visited);
+            work[n_rows + row] = static_cast<std::int64_t>(answer.evaluated);
+        }
+    }
+    poll.raise_if_failed();
+    return std::tuple{hand_over(std::move(points), {n_rows, n_columns}), hand_over(std::move(numbers), {2, n_rows}),
+                      hand_over(std::move(codes), {3, n_rows}), hand_over(std::move(cells), {n_rows, n_axes}),
+                      hand_over(std::move(work), {2, n_rows})};
+}
+
+void bind_map(nb::module_& m)
+{
+    using cfmaps::Explainer;
+    using cfmaps::Lattice;
+    using cfmaps::Map;
+    using cfmaps::Trees;
+    nb::class_<Lattice>(m, "Lattice")
+        .def(nb::new_([](const Integers& n_cells, const Flags& categorical, const Vector& low, const Vector& high,
+                         const std::vector<Integers>& columns, const Integers& test_axis, const Integers& test_rank,
+                         const FlagMatrix& test_sets)
+                      { return make_lattice(n_cells, categorical, low, high, columns, test_axis, test_rank, test_sets); }),
+             nb::arg("n_cells"), nb::arg("categorical"), nb::arg("low"), nb::arg("high"), nb::arg("columns"),
+             nb::arg("test_axis"), nb::arg("test_rank"), nb::arg("test_sets"));
+    nb::class_<Trees>(m, "Trees")
+        .def(nb::new_(&make_trees), nb::arg("test"), nb::arg("feature"), nb::arg("threshold"), nb::arg("left"),
+             nb::arg("right"), nb::arg("roots"), nb::arg("value"), nb::arg("init"), nb::arg("divisor"));
+    nb::class_<Map>(m, "Map")
+        .def(nb::init<Lattice, Trees, std::size_t>(), nb::arg("lattice"), nb::arg("trees"), nb::arg("n_columns"))
+        .def("build", &build_map, nb::arg("most_nodes"), nb::arg("time_limit"), nb::arg("n_threads"), nb::arg("progress").none())
+        .def("count", &count_map)
+        .def("boxes", &boxes_of_map, nb::arg("label"), nb::arg("single_categories"))
+        .def("region", &region_of_map, nb::arg("cells"))
+        .def_prop_ro("is_complete", &Map::is_complete)
+        .def_prop_ro("n_bytes", [](const Map& map) { return map.nodes().n_bytes(); })
+        .def_prop_rw(
+            "most_nodes", [](const Map& map) { return map.most_nodes.load(); },
+            [](Map& map, std::size_t most) { map.most_nodes = most; });
+    nb::class_<Explainer>(m, "Explainer")
+        .def("__init__", &make_explainer, nb::keep_alive<1, 2>(), nb::arg("map"), nb::arg("power"), nb::arg("weights"),
+             nb::arg("category_costs"), nb::arg("largest_category_costs"))
+        .def("ask", &ask, nb::arg("rows"), nb::arg("targets"), nb::arg("time_limit"), nb::arg("n_threads"));
+}
+
+}  // namespace
+
+NB_MODULE(_core, m)
+{
+    m.doc() = "The C++ core of cfmaps: arrays in, arrays out.";
+    bind_box_tree(m);
+    bind_map(m);
+}

@@ -1,0 +1,91 @@
+#include "costs.hpp"
+
+#include <cmath>
+
+namespace cfmaps
+{
+bool Norm::is_maximum() const { return std::isinf(power); }
+
+double Norm::raise(double gap) const
+{
+    if (power == 1 || is_maximum())
+        return gap;
+    return power == 2 ? gap * gap : std::pow(gap, power);
+}
+
+double Norm::root(double cost) const
+{
+    if (power == 1 || is_maximum())
+        return cost;
+    return power == 2 ? std::sqrt(cost) : std::pow(cost, 1 / power);
+}
+
+uint32_t category_of(const Lattice& lattice, size_t axis, const double* row)
+{
+    const auto& columns = lattice.columns[axis];
+    for (uint32_t category = 0; category < columns.size(); ++category)
+        if (row[columns[category]] == 1)
+            return category;
+    return static_cast<uint32_t>(columns.size());
+}
+
+Costs::Costs(const Lattice& lattice, const Norm& norm)
+    : lattice_(lattice), norm_(norm), cost_(lattice.low.size()), home_(lattice.n_axes())
+{
+}
+
+void Costs::prepare(const double* row, double unit)
+{
+    unit_ = unit;
+    for (size_t axis = 0; axis < lattice_.n_axes(); ++axis)
+    {
+        if (lattice_.is_ordered(axis))
+            prepare_ordered(axis, row[lattice_.columns[axis][0]]);
+        else
+            prepare_categorical(axis, row);
+    }
+}
+
+void Costs::prepare_ordered(size_t axis, double value)
+{
+    const size_t first = lattice_.cell_start[axis], n_cells = lattice_.n_cells[axis];
+    const double* low = &lattice_.low[first];
+    const double* high = &lattice_.high[first];
+    const double weight = norm_.weights[lattice_.columns[axis][0]] / unit_;
+    double* cost = &cost_[first];
+    size_t home = std::lower_bound(high, high + n_cells, value) - high;
+    if (home == n_cells || (home > 0 && low[home] > value && value - high[home - 1] <= low[home] - value))
+        --home; // beyond the last cell, or between two: the nearer one
+    home_[axis] = static_cast<uint32_t>(home);
+    cost[home] = norm_.raise(weight * std::max({low[home] - value, value - high[home], 0.0}));
+    for (size_t cell = home; cell-- > 0;) // std::pow need not be monotone in its last digit; a search must be
+        cost[cell] = std::max(norm_.raise(weight * (value - high[cell])), cost[cell + 1]);
+    for (size_t cell = home + 1; cell < n_cells; ++cell)
+        cost[cell] = std::max(norm_.raise(weight * (low[cell] - value)), cost[cell - 1]);
+}
+
+void Costs::prepare_categorical(size_t axis, const double* row)
+{
+    const size_t first = lattice_.cell_start[axis], n_cells = lattice_.n_cells[axis];
+    const uint32_t home = category_of(lattice_, axis, row);
+    home_[axis] = home;
+    const double scale = norm_.raise(1 / unit_);
+    for (size_t cell = 0; cell < n_cells; ++cell)
+        cost_[first + cell] = scale * norm_.category_costs[axis][home * n_cells + cell];
+}
+
+uint32_t Costs::nearest(ConstBox box, size_t axis) const
+{
+    const uint64_t word = box[lattice_.word_start[axis]];
+    if (lattice_.is_ordered(axis))
+        return std::clamp(home_[axis], low_end(word), high_end(word));
+    uint32_t best = lattice_.n_cells[axis];
+    each_cell(lattice_, box, axis,
+              [&](uint32_t category)
+              {
+                  if (best == lattice_.n_cells[axis] || cell(axis, category) < cell(axis, best))
+                      best = category;
+              });
+    return best;
+}
+} // namespace cfmaps

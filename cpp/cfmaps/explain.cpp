@@ -1,0 +1,104 @@
+#include "explain.hpp"
+
+#include "parallel.hpp"
+
+#include <stdexcept>
+
+namespace cfmaps
+{
+namespace
+{
+constexpr size_t growth_per_box = 4; // a grown node costs about a quarter of a searched box
+}
+
+Explainer::Explainer(Map& map, Norm norm, Norm maximum)
+    : map_(map), norm_(std::move(norm)), maximum_(std::move(maximum))
+{
+}
+
+std::unique_ptr<Search> Explainer::borrow()
+{
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty())
+        return std::make_unique<Search>(map_.forest(), map_.nodes(), norm_, maximum_);
+    std::unique_ptr<Search> search = std::move(idle_.back());
+    idle_.pop_back();
+    return search;
+}
+
+void Explainer::give_back(std::unique_ptr<Search> search)
+{
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(search));
+}
+
+std::vector<Reply> Explainer::ask(std::span<const Question> questions, double time_limit, unsigned n_threads,
+                                  Limits& limits)
+{
+    std::vector<Reply> replies(questions.size());
+    std::atomic<size_t> next{0};
+    const auto work = [&]
+    {
+        std::unique_ptr<Search> search = borrow();
+        for (size_t row; (row = next++) < questions.size() && !limits.is_stopped();)
+            replies[row] = ask_one(*search, questions[row], time_limit, limits);
+        give_back(std::move(search));
+    };
+    if (n_threads <= 1 || questions.size() == 1)
+        work();
+    else
+        run_threads(n_threads, work, [&] { limits.check(never); }, [&] { limits.stop(); });
+    return replies;
+}
+
+Reply Explainer::ask_one(Search& search, const Question& question, double time_limit, Limits& limits)
+{
+    const Trees& trees = map_.forest().trees;
+    Reply reply;
+    reply.source = static_cast<int32_t>(trees.label(question.row));
+    if (question.target == reply.source)
+    {
+        reply.label = reply.source;
+        reply.answer.status = Status::optimal;
+        return reply;
+    }
+    const bool any_other = question.target == undecided;
+    const Wanted wanted{static_cast<uint32_t>(any_other ? reply.source : question.target), any_other};
+    reply.answer = search.nearest(question.row, wanted, after(time_limit), limits);
+    if (reply.answer.cells.empty())
+        return reply;
+    std::vector<double> row(question.row, question.row + map_.n_columns());
+    move(reply.answer, row.data());
+    reply.label = static_cast<int32_t>(trees.label(row.data()));
+    if (!wanted.accepts(static_cast<uint32_t>(reply.label)))
+        throw std::logic_error("the search ended at a point of another class; please report this model");
+    leave_grown(search, reply.answer);
+    return reply;
+}
+
+void Explainer::move(const Answer& answer, double* row) const
+{
+    const Lattice& lattice = map_.forest().lattice;
+    for (size_t axis = 0; axis < answer.cells.size(); ++axis)
+    {
+        const auto& columns = lattice.columns[axis];
+        const uint32_t cell = answer.cells[axis];
+        const size_t at = lattice.cell_start[axis] + cell;
+        if (lattice.is_ordered(axis))
+            row[columns[0]] = std::clamp(row[columns[0]], lattice.low[at], lattice.high[at]);
+        else
+            for (uint32_t category = 0; category < columns.size(); ++category)
+                row[columns[category]] = category == cell;
+    }
+}
+
+/// The first query on a map may be the only one; from the second on, each leaves the map grown around it, by about as
+/// much work as its own search took: so all of them cost at most twice the better of never growing and growing all.
+void Explainer::leave_grown(Search& search, const Answer& answer)
+{
+    if (answer.evaluated == 0 || answer.status != Status::optimal || !map_.was_asked())
+        return;
+    Reach reach{search.costs(), search.home_total(), search.best().total};
+    map_.grow_around(reach, growth_per_box * answer.evaluated);
+}
+} // namespace cfmaps

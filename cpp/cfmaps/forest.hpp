@@ -1,0 +1,77 @@
+#pragma once
+// The forest as the search reads it: trees cut into pieces of at most 32 leaves, a bit each; for every cell at which
+// a box may begin or end, the leaves still reachable; leaf margins in integers, so that sums of bounds are exact.
+
+#include "trees.hpp"
+
+namespace cfmaps
+{
+constexpr uint32_t piece_leaves = 32;
+constexpr uint8_t no_inner = 255;
+
+/// A test inside a piece and the leaves on its sides.
+struct Inner
+{
+    uint32_t left_leaves, right_leaves;
+    uint32_t test;
+    uint8_t left, right; // inner nodes of the piece, or no_inner below which is one leaf
+};
+
+/// Which sums decide between classes: one lane for every pair, or one for every class when pairs are too many.
+struct Lanes
+{
+    uint32_t n_classes;
+    bool pairs;
+    uint32_t n_lanes;
+
+    explicit Lanes(uint32_t n_classes);
+    /// Lane of the pair first < second.
+    uint32_t pair(uint32_t first, uint32_t second) const { return second * (second - 1) / 2 + first; }
+    /// The lanes of a row of scores: how far the first class of each pair is ahead.
+    void margins(const double* scores, double* out) const;
+};
+
+class Forest
+{
+public:
+    Forest(Lattice lattice, Trees trees);
+
+    Lattice lattice;
+    Trees trees;
+    Lanes lanes;
+    int32_t slack = 0; // what all rounding together can add to a sum of one lane
+    size_t n_pieces = 0;
+    std::vector<uint32_t> roots;    // pieces of the trees that have more than one leaf
+    std::vector<int32_t> constants; // per lane, from the trees that have one leaf
+    bool has_links = false;
+    bool has_rows = false; // a forest too large for them asks its pieces instead
+
+    // Per piece and leaf. With one lane the leaves are sorted, so that the highest bit of a mask finds the largest
+    // value and the lowest bit the smallest: most[] and least[] hold it even where a leaf stands for a piece below.
+    std::vector<int32_t> most, least; // n_lanes per leaf
+    std::vector<int32_t> link;        // the piece below, or -1
+    std::vector<uint32_t> all_leaves; // per piece
+    std::vector<Inner> inner;         // 31 per piece, the root first
+
+    const Inner* inner_of(size_t piece) const { return &inner[piece * (piece_leaves - 1)]; }
+    size_t leaf_of(size_t piece, uint32_t leaf) const { return piece * piece_leaves + leaf; }
+
+    /// Leaves reachable when the axis ends at, or begins at, a cell: a mask for every piece.
+    const uint32_t* row_up_to(size_t axis, uint32_t cell) const { return row(lattice.first_test[axis] + cell, false); }
+    const uint32_t* row_from(size_t axis, uint32_t cell) const { return row(lattice.first_test[axis] + cell - 1, true); }
+    const uint32_t* row_of_category(size_t axis, uint32_t cell) const
+    {
+        return &rows_[(category_row_[axis] + cell) * n_pieces];
+    }
+
+    /// Leaves of one piece that the box reaches (for sets of categories: or seems to).
+    uint32_t reached(uint32_t piece, ConstBox box) const;
+
+private:
+    friend class ForestBuilder;
+    const uint32_t* row(uint32_t test, bool right) const { return &rows_[(2 * size_t{test} + right) * n_pieces]; }
+
+    std::vector<uint32_t> rows_;
+    std::vector<size_t> category_row_;
+};
+} // namespace cfmaps

@@ -1,0 +1,77 @@
+#include "lattice.hpp"
+
+#include <algorithm>
+
+namespace cfmaps
+{
+void Lattice::finish()
+{
+    first_test.assign(n_axes() + 1, 0);
+    for (const Test& test : tests)
+        ++first_test[test.axis + 1];
+    word_start.assign(n_axes() + 1, 0);
+    cell_start.assign(n_axes(), 0);
+    for (size_t axis = 0; axis < n_axes(); ++axis)
+    {
+        first_test[axis + 1] += first_test[axis];
+        if (axis > 0)
+            cell_start[axis] = cell_start[axis - 1] + n_cells[axis - 1];
+        word_start[axis + 1] = word_start[axis] + (is_ordered(axis) ? 1 : (n_cells[axis] + 63) / 64);
+    }
+}
+
+std::vector<uint64_t> whole_box(const Lattice& lattice)
+{
+    std::vector<uint64_t> box(lattice.n_words(), 0);
+    for (size_t axis = 0; axis < lattice.n_axes(); ++axis)
+    {
+        const size_t first = lattice.word_start[axis];
+        if (lattice.is_ordered(axis))
+            box[first] = interval(0, lattice.n_cells[axis] - 1);
+        else
+            for (uint32_t cell = 0; cell < lattice.n_cells[axis]; ++cell)
+                box[first + cell / 64] |= uint64_t{1} << (cell % 64);
+    }
+    return box;
+}
+
+bool holds(const Lattice& lattice, ConstBox box, size_t axis, uint32_t cell)
+{
+    const size_t first = lattice.word_start[axis];
+    if (lattice.is_ordered(axis))
+        return low_end(box[first]) <= cell && cell <= high_end(box[first]);
+    return box[first + cell / 64] >> (cell % 64) & 1;
+}
+
+Sides sides_of(const Lattice& lattice, ConstBox box, uint32_t test)
+{
+    const auto [axis, rank] = lattice.tests[test];
+    const size_t first = lattice.word_start[axis];
+    if (lattice.is_ordered(axis))
+        return {low_end(box[first]) <= rank, high_end(box[first]) > rank};
+    Sides sides{false, false};
+    const auto& set = lattice.sets[rank];
+    for (size_t word = 0; word < set.size(); ++word)
+    {
+        sides.left |= (box[first + word] & set[word]) != 0;
+        sides.right |= (box[first + word] & ~set[word]) != 0;
+    }
+    return sides;
+}
+
+void keep_side(const Lattice& lattice, BoxSpan box, uint32_t test, bool right)
+{
+    const auto [axis, rank] = lattice.tests[test];
+    const size_t first = lattice.word_start[axis];
+    if (lattice.is_ordered(axis))
+    {
+        const uint64_t word = box[first];
+        box[first] = right ? interval(std::max(low_end(word), rank + 1), high_end(word))
+                           : interval(low_end(word), std::min(high_end(word), rank));
+        return;
+    }
+    const auto& set = lattice.sets[rank];
+    for (size_t word = 0; word < set.size(); ++word)
+        box[first + word] &= right ? ~set[word] : set[word];
+}
+} // namespace cfmaps

@@ -1,0 +1,126 @@
+#include "map.hpp"
+
+#include "parallel.hpp"
+
+#include <deque>
+#include <stdexcept>
+
+namespace cfmaps
+{
+namespace
+{
+constexpr size_t tasks_per_thread = 64;
+
+/// A part of the map that one thread grows, and the nodes above such parts.
+struct Task
+{
+    uint32_t id;
+    std::vector<uint64_t> box;
+};
+struct Joint
+{
+    uint32_t id, test, pair;
+};
+
+/// Opens the top of the map until it has enough parts for all threads.
+std::vector<Joint> open_top(Grower& grower, const Nodes& nodes, const Lattice& lattice, size_t n_tasks,
+                            std::deque<Task>& tasks)
+{
+    std::vector<Joint> joints;
+    tasks.push_back({0, whole_box(lattice)});
+    std::vector<Task> finished;
+    while (!tasks.empty() && tasks.size() < n_tasks)
+    {
+        const Task task = std::move(tasks.front());
+        tasks.pop_front();
+        Node node = nodes.read(task.id);
+        if (node.is_open())
+            node = grower.split_once(task.id, task.box);
+        if (node.is_leaf())
+            continue;
+        joints.push_back({task.id, node.test(), node.child()});
+        for (const bool right : {false, true})
+        {
+            tasks.push_back({node.child() + right, task.box});
+            keep_side(lattice, tasks.back().box, node.test(), right);
+        }
+    }
+    return joints;
+}
+} // namespace
+
+Map::Map(Lattice lattice, Trees trees, size_t n_columns)
+    : forest_(std::move(lattice), std::move(trees)), n_columns_(n_columns), grower_(forest_, nodes_)
+{
+    if (forest_.lattice.tests.size() >= Node::most_tests)
+        throw std::invalid_argument("the model has more than 16 million distinct thresholds");
+    nodes_.take_run();
+    nodes_.write(0, Node::open(0xFF));
+}
+
+bool Map::build(Limits& limits, unsigned n_threads, const std::function<void(double, size_t)>& progress)
+{
+    const std::lock_guard lock(growing_);
+    const size_t n_tasks = n_threads > 1 ? tasks_per_thread * n_threads : 1;
+    std::deque<Task> tasks;
+    const std::vector<Joint> joints = open_top(grower_, nodes_, forest_.lattice, n_tasks, tasks);
+    std::atomic<size_t> next{0}, n_done{0};
+    const auto work = [&]
+    {
+        Grower grower(forest_, nodes_);
+        for (size_t task; (task = next++) < tasks.size() && !limits.is_stopped(); ++n_done)
+            grower.grow(tasks[task].id, tasks[task].box, limits);
+    };
+    const auto watch = [&]
+    {
+        limits.check(limits.deadline);
+        progress(static_cast<double>(n_done) / static_cast<double>(tasks.size()), limits.spent());
+    };
+    run_threads(n_threads, work, watch, [&] { limits.stop(); });
+    for (auto joint = joints.rbegin(); joint != joints.rend(); ++joint)
+        grower_.settle(joint->id, joint->test, joint->pair);
+    return is_complete();
+}
+
+void Map::grow_around(Reach& reach, size_t n_nodes)
+{
+    const std::unique_lock lock(growing_, std::try_to_lock);
+    if (!lock || nodes_.n_taken() >= most_nodes)
+        return;
+    Limits limits;
+    limits.most_nodes = n_nodes;
+    grower_.grow(0, whole_box(forest_.lattice), limits, &reach);
+}
+
+bool Map::is_complete() const
+{
+    if (!is_complete_.load(std::memory_order_acquire) && !any_open(0))
+        is_complete_.store(true, std::memory_order_release);
+    return is_complete_.load(std::memory_order_acquire);
+}
+
+bool Map::any_open(uint32_t id) const
+{
+    const Node node = nodes_.read(id);
+    return node.is_open() || (node.is_inner() && (any_open(node.child()) || any_open(node.child() + 1)));
+}
+
+void Map::count(uint32_t id, Census& census) const
+{
+    const Node node = nodes_.read(id);
+    ++census.n_nodes;
+    census.n_leaves += node.is_leaf();
+    census.n_open += node.is_open();
+    if (!node.is_inner())
+        return;
+    count(node.child(), census);
+    count(node.child() + 1, census);
+}
+
+Census Map::census() const
+{
+    Census census;
+    count(0, census);
+    return census;
+}
+} // namespace cfmaps

@@ -1,0 +1,64 @@
+#pragma once
+// The counterfactual map of one model: its forest in rank space, and the partition grown so far.
+
+#include "grow.hpp"
+
+#include <mutex>
+
+namespace cfmaps
+{
+/// What the partition holds now.
+struct Census
+{
+    size_t n_nodes = 0, n_leaves = 0, n_open = 0;
+};
+
+/// Labelled boxes in the model's columns: closed ends on its grid.
+struct Boxes
+{
+    std::vector<double> lower, upper; // n_columns per box
+    std::vector<int32_t> label;       // undecided where the map is open
+};
+
+class Map
+{
+public:
+    Map(Lattice lattice, Trees trees, size_t n_columns);
+
+    const Forest& forest() const { return forest_; }
+    const Nodes& nodes() const { return nodes_; }
+    size_t n_columns() const { return n_columns_; }
+
+    /// Grows the whole map. What a limit leaves open stays open; true when nothing is.
+    bool build(Limits& limits, unsigned n_threads, const std::function<void(double, size_t)>& progress);
+
+    /// Grows what is within reach of a query, unless another thread is growing or the map is large enough.
+    void grow_around(Reach& reach, size_t n_nodes);
+
+    bool is_complete() const;
+    /// Whether a query came before this one.
+    bool was_asked() { return was_asked_.exchange(true, std::memory_order_relaxed); }
+    Census census() const;
+
+    Boxes boxes(int32_t label, bool single_categories) const;
+    /// The box of one class around the cells of a point, as a fresh map would cut it.
+    std::vector<uint64_t> region(std::span<const uint32_t> cells) const;
+    void bounds_of(ConstBox box, double* lower, double* upper) const;
+
+    std::atomic<size_t> most_nodes{size_t{1} << 24}; // beyond this, queries answer but grow nothing
+
+private:
+    bool any_open(uint32_t id) const;
+    void count(uint32_t id, Census& census) const;
+    void collect(uint32_t id, std::vector<uint64_t>& box, int32_t label, bool single, Boxes& boxes) const;
+    void emit(std::vector<uint64_t>& box, size_t axis, int32_t label, bool single, Boxes& boxes) const;
+
+    Forest forest_;
+    Nodes nodes_;
+    size_t n_columns_;
+    std::mutex growing_; // one writer at a time; readers need no lock
+    Grower grower_;
+    mutable std::atomic<bool> is_complete_{false};
+    std::atomic<bool> was_asked_{false};
+};
+} // namespace cfmaps

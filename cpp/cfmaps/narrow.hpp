@@ -1,0 +1,74 @@
+#pragma once
+// What is still open in a box: for each tree that can still give different values there, the leaves within reach.
+// Narrowing a box is one AND, two bit scans and two loads a live tree; a tree with one value left leaves the list.
+
+#include "forest.hpp"
+
+namespace cfmaps
+{
+/// The live trees over a box, and the bounds of every lane.
+struct State
+{
+    uint32_t n_live = 0;
+    std::vector<uint32_t> leaves, piece;
+    std::vector<int32_t> spread;          // largest minus smallest value, over all lanes
+    std::vector<uint8_t> node;            // inner node of the piece above which nothing splits the box
+    std::vector<int32_t> constant, low, high; // per lane: trees with one value; bounds of the live ones
+
+    void reserve(size_t n_trees, size_t n_lanes);
+};
+
+/// The classes a search accepts: one, or every class but one.
+struct Wanted
+{
+    uint32_t label;
+    bool all_others = false;
+    bool accepts(uint32_t other) const { return (other == label) != all_others; }
+};
+
+constexpr int32_t undecided = -1;
+
+/// Narrows states from box to box and reads them. One per thread: it owns the scratch rows.
+class Narrower
+{
+public:
+    explicit Narrower(const Forest& forest);
+
+    /// The state of all trees over a box.
+    void start(State& state, ConstBox box);
+
+    // Rows collected here are what the next `apply` narrows by.
+    void clear() { n_rows_ = 0; }
+    void add_axis(ConstBox box, size_t axis);
+    void add_side(ConstBox box, uint32_t test, bool right);
+    /// The state over `box`, from that of a larger one; `to` may be `from`.
+    void apply(const State& from, State& to, ConstBox box);
+
+    /// The test with the largest total spread among the first undecided nodes of the live trees; -1 without live trees.
+    int32_t best_cut(State& state);
+
+    bool surely_beats(const State& state, uint32_t winner, uint32_t loser) const;
+    bool surely_beaten(const State& state, uint32_t label) const;
+    bool surely_wins(const State& state, uint32_t label) const;
+    /// The class of the whole box, or `undecided`.
+    int32_t winner(const State& state) const;
+    /// Whether some point of the box may have a wanted class; whether all have.
+    bool may_hold(const State& state, Wanted wanted) const;
+    bool surely_holds(const State& state, Wanted wanted) const;
+
+    const Forest& forest() const { return forest_; }
+
+private:
+    void add_row(const uint32_t* row);
+    void narrow(const State& from, State& to, const uint32_t* row);
+    void descend(uint32_t& piece, uint32_t& leaves, uint8_t& node, ConstBox box) const;
+    void follow_links(State& state, ConstBox box);
+
+    const Forest& forest_;
+    size_t n_rows_ = 0;
+    const uint32_t* only_row_ = nullptr;
+    std::vector<uint32_t> joined_, category_;
+    std::vector<int64_t> weight_; // per test, zero between calls
+    std::vector<uint32_t> weighed_;
+};
+} // namespace cfmaps

@@ -1,0 +1,105 @@
+#pragma once
+// The map's memory: 8 bytes a node, in blocks that never move, so that readers need no lock while it grows.
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <stdexcept>
+
+namespace cfmaps
+{
+using std::size_t;
+
+/// A node in one word: an inner node has a test and two children side by side; a leaf has a class or is undecided.
+/// `classes` has a bit for each class (modulo 8) that may occur below.
+class Node
+{
+public:
+    static Node inner(uint32_t test, uint32_t child, uint8_t classes) { return {child, test, classes}; }
+    static Node leaf(uint32_t label) { return {label, decided_test, class_bit(label)}; }
+    static Node open(uint8_t classes) { return {0, open_test, classes}; }
+    explicit Node(uint64_t word) : word_(word) {}
+
+    static uint8_t class_bit(uint32_t label) { return static_cast<uint8_t>(1u << (label % 8)); }
+    static constexpr uint32_t most_tests = 0xFFFFFE;
+
+    uint64_t word() const { return word_; }
+    uint32_t child() const { return static_cast<uint32_t>(word_ >> 32); }
+    uint32_t label() const { return child(); }
+    uint32_t test() const { return static_cast<uint32_t>(word_ >> 8) & 0xFFFFFF; }
+    uint8_t classes() const { return static_cast<uint8_t>(word_); }
+    bool is_inner() const { return test() < most_tests; }
+    bool is_leaf() const { return test() == decided_test; }
+    bool is_open() const { return test() == open_test; }
+
+private:
+    static constexpr uint32_t open_test = most_tests, decided_test = most_tests + 1;
+    Node(uint32_t child, uint32_t test, uint8_t classes)
+        : word_(uint64_t{child} << 32 | uint64_t{test} << 8 | classes)
+    {
+    }
+    uint64_t word_;
+};
+
+/// Blocks of nodes, each twice as long as the one before. One thread at a time writes a node; any may read it.
+class Nodes
+{
+public:
+    static constexpr uint32_t run = 1024; // nodes a thread takes at once
+
+    Nodes() = default;
+    ~Nodes();
+    Nodes(const Nodes&) = delete;
+    Nodes& operator=(const Nodes&) = delete;
+
+    Node read(uint32_t id) const { return Node(at(id).load(std::memory_order_acquire)); }
+    void write(uint32_t id, Node node) { at(id).store(node.word(), std::memory_order_release); }
+
+    /// The first of `run` new nodes.
+    uint32_t take_run();
+    size_t n_taken() const { return n_taken_.load(std::memory_order_relaxed); }
+    size_t n_bytes() const { return n_bytes_.load(std::memory_order_relaxed); }
+
+private:
+    using Word = std::atomic<uint64_t>;
+    static_assert(sizeof(Word) == 8 && Word::is_always_lock_free);
+
+    static int block_of(uint32_t id) { return 31 - std::countl_zero(id / run + 1); }
+    static uint32_t first_of(int block) { return ((1u << block) - 1) * run; }
+    Word& at(uint32_t id) const
+    {
+        const int block = block_of(id);
+        return blocks_[block].load(std::memory_order_acquire)[id - first_of(block)];
+    }
+
+    mutable std::array<std::atomic<Word*>, 23> blocks_{};
+    std::atomic<size_t> n_taken_{0}, n_bytes_{0};
+    std::mutex growing_;
+};
+
+/// One thread's share of new nodes, handed out in pairs; the last pair can be given back.
+class Pairs
+{
+public:
+    explicit Pairs(Nodes& nodes) : nodes_(nodes) {}
+    uint32_t take()
+    {
+        if (next_ == end_)
+        {
+            next_ = nodes_.take_run();
+            end_ = next_ + Nodes::run;
+        }
+        next_ += 2;
+        return next_ - 2;
+    }
+    bool is_last(uint32_t pair) const { return pair + 2 == next_; }
+    void give_back() { next_ -= 2; }
+
+private:
+    Nodes& nodes_;
+    uint32_t next_ = 0, end_ = 0;
+};
+} // namespace cfmaps

@@ -1,0 +1,134 @@
+#pragma once
+// The nearest wanted point. One search over one structure: it walks the map where the map is decided, and where it is
+// open it goes on in boxes of its own, shrunk to what the query can still afford.
+
+#include "costs.hpp"
+#include "limits.hpp"
+#include "narrow.hpp"
+#include "nodes.hpp"
+
+#include <deque>
+#include <memory>
+
+namespace cfmaps
+{
+enum class Status : int8_t
+{
+    optimal,
+    feasible,   // stopped early with an answer; the bound is certified
+    infeasible, // no wanted point exists
+    unknown,    // stopped early without an answer; the bound is certified
+};
+
+/// A point, by the costs and cells of its axes. Answers are ordered by total cost, then by costs and cells, axis by
+/// axis: so the answer to a query is one point, whatever the map has grown and whichever thread asks.
+struct Candidate
+{
+    bool found = false;
+    double total = 0;
+    std::vector<double> costs = {};
+    std::vector<uint32_t> cells = {};
+};
+
+struct Answer
+{
+    Status status = Status::unknown;
+    double distance = 0, lower_bound = 0;
+    std::vector<uint32_t> cells;
+    size_t visited = 0;   // nodes of the map
+    size_t evaluated = 0; // boxes of the search's own
+};
+
+class Search
+{
+public:
+    Search(const Forest& forest, const Nodes& nodes, const Norm& norm, const Norm& maximum);
+
+    /// The nearest wanted point to a row on the model's grid.
+    Answer nearest(const double* row, Wanted wanted, Clock::time_point deadline, Limits& limits);
+
+    Costs& costs() { return costs_; }
+    /// The sums a walk from the query's home starts with.
+    Total home_total() const;
+    const Candidate& best() const { return best_; }
+
+private:
+    /// A child of the map still to be visited, and where the way to it leaves the present one.
+    struct Waiting
+    {
+        uint32_t id, test, cell;
+        bool right;
+        size_t trail;
+    };
+    /// What a step changed: the cell of an axis, or a word of its categories.
+    struct Step
+    {
+        uint32_t axis, cell;
+        size_t word;
+        uint64_t before;
+    };
+    static constexpr size_t no_word = static_cast<size_t>(-1);
+    struct Frame
+    {
+        std::vector<uint64_t> box;
+        State state;
+    };
+    struct Stopped
+    {
+    };
+    struct OutOfPatience
+    {
+    };
+
+    bool find_unit(const double* row, Answer& answer);
+    void deepen(Answer& answer);
+    Candidate dive();
+    void search_outwards(double radius, double end, double& proven);
+    double smallest_step() const;
+    double largest_total() const;
+
+    void pass(const Candidate& bound);
+    void walk_down(uint32_t id);
+    bool near_is_right(uint32_t test) const;
+    uint32_t far_cell(uint32_t test, bool right) const;
+    void wait_for_far(uint32_t id, uint32_t test, bool right);
+    bool next_waiting(uint32_t& id);
+    void move(uint32_t axis, uint32_t cell);
+    void take_step(uint32_t test, bool right);
+    void undo_to(size_t trail);
+    bool may_win(double total, uint32_t axis, double cost, uint32_t cell) const;
+    void offer();
+    void tick();
+
+    void enter_open();
+    void explore(size_t depth);
+    void explore_side(uint32_t test, bool right, size_t depth);
+    int32_t cut_of_tie(ConstBox box);
+    void shrink(BoxSpan box);
+    void shrink_ordered(BoxSpan box, size_t axis, double most);
+    void shrink_categorical(BoxSpan box, size_t axis, double most);
+    Frame& frame(size_t depth);
+
+    const Forest& forest_;
+    const Lattice& lattice_;
+    const Nodes& nodes_;
+    const Norm& norm_;
+    Costs costs_;
+    Total total_;
+    Narrower narrower_;
+    std::unique_ptr<Search> scout_; // the maximum norm, whose optimum is the unit in which other powers are taken
+
+    Wanted wanted_{0};
+    uint8_t wanted_bits_ = 0;
+    Limits* limits_ = nullptr;
+    Clock::time_point deadline_;
+    bool any_will_do_ = false, is_exhausted_ = false;
+    Candidate best_;
+    std::vector<uint32_t> cells_; // where the way stands: the nearest cell of each axis
+    std::vector<uint64_t> words_; // and, for categorical axes, the cells left
+    std::vector<Waiting> waiting_;
+    std::vector<Step> trail_;
+    std::deque<Frame> frames_;
+    size_t visited_ = 0, evaluated_ = 0, ticks_ = 0, first_tick_ = 0;
+};
+} // namespace cfmaps

@@ -1,0 +1,149 @@
+"""What callers pass becomes finite float64 arrays of the right shape, or a clear error.
+
+Results may share memory with what was passed: treat them as read-only.
+"""
+
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def matrix(X: Any, name: str, n_columns: int, *, columns: Sequence[str] | None = None) -> FloatArray:
+    """Rows of numbers as a C-contiguous float64 array of shape (n_rows, n_columns).
+
+    Takes numpy arrays, nested lists and frames (pandas, polars); the columns of
+    a frame are checked against ``columns`` when both are named.
+
+    >>> matrix([[1, 2], [3, 4]], "X", 2)
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    if type(X) is not np.ndarray or X.dtype != np.float64:
+        X = _numbers(X, name, columns)
+    if X.ndim != 2:
+        hint = "; for one row pass X.reshape(1, -1)" if X.ndim == 1 else ""
+        raise ValueError(f"{name} must be 2-D with {n_columns} columns, got {X.ndim}-D of shape {X.shape}{hint}")
+    _expect_width(X.shape[1], name, n_columns)
+    return _finite(np.ascontiguousarray(X), name, columns)
+
+
+def row(x: Any, name: str, n_columns: int, *, columns: Sequence[str] | None = None) -> FloatArray:
+    """One row of numbers as a C-contiguous float64 array of shape (n_columns,).
+
+    Takes 1-D arrays, lists, series, and frames (pandas, polars) of one row.
+
+    >>> row([1, 2], "x", 2)
+    array([1., 2.])
+    """
+    if type(x) is not np.ndarray or x.dtype != np.float64:
+        x = _numbers(x, name, columns, one_row=True)
+    if x.ndim != 1:
+        raise ValueError(f"{name} must be one row (1-D with {n_columns} values), got {x.ndim}-D of shape {x.shape}")
+    _expect_width(x.shape[0], name, n_columns)
+    return _finite(np.ascontiguousarray(x), name, columns)
+
+
+def same_names(given: Sequence[Any], expected: Sequence[str], name: str) -> None:
+    """Column names must be the model's, in the model's order, as scikit-learn asks."""
+    for name_given, name_expected in zip(given, expected, strict=False):
+        if name_given != name_expected:
+            order = " (the same names in another order)" if sorted(map(str, given)) == sorted(expected) else ""
+            raise ValueError(f"columns of {name}: expected {name_expected!r}, got {name_given!r}{order}")
+    _expect_width(len(given), name, len(expected))
+
+
+def distinct(names: Iterable[str], what: str, problem: str) -> None:
+    """No name may occur twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{what} {name!r} {problem}")
+        seen.add(name)
+
+
+def number(value: Any, name: str) -> float:
+    """A finite number as a float.
+
+    >>> number(2, "gap")
+    2.0
+    """
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return float(value)
+
+
+def _expect_width(width: int, name: str, n_columns: int) -> None:
+    if width != n_columns:
+        raise ValueError(f"{name} must have {n_columns} columns, got {width}")
+
+
+def _finite(array: FloatArray, name: str, columns: Sequence[str] | None) -> FloatArray:
+    # The sum of squares is finite only if every number is: one pass, no temporary array.
+    if math.isfinite(np.vdot(array, array)):
+        return array
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        *which_row, column = bad[0].tolist()
+        place = ", ".join([*map(str, which_row), repr(columns[column]) if columns else str(column)])
+        raise ValueError(f"{name}[{place}] is {array[tuple(bad[0])]}; expected finite numbers")
+    return array
+
+
+def _numbers(X: Any, name: str, columns: Sequence[str] | None, *, one_row: bool = False) -> FloatArray:
+    """A float64 array of whatever shape ``X`` has."""
+    if isinstance(X, np.ndarray):
+        return _floats(X, name)
+    if isinstance(X, list | tuple):
+        return _floats(_array(X, name), name)
+    import narwhals as nw
+
+    if nw.dependencies.is_into_dataframe(X):
+        frame = _frame_numbers(nw.from_native(X, eager_only=True), name, columns)
+        return frame[0] if one_row and len(frame) == 1 else frame
+    if nw.dependencies.is_into_series(X):
+        labels = nw.maybe_get_index(nw.from_native(X, series_only=True))
+        if columns is not None and labels is not None and all(isinstance(label, str) for label in labels):
+            same_names(list(labels), columns, name)
+    return _floats(_array(X, name), name)
+
+
+def _array(X: Any, name: str) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"{name} must be rows of equal length: {error}") from None
+
+
+def _floats(array: npt.NDArray[Any], name: str) -> FloatArray:
+    if array.dtype.kind not in "biufO" or (array.dtype.kind == "O" and _holds_text(array)):
+        raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers: {error}") from None
+
+
+def _holds_text(array: npt.NDArray[Any]) -> bool:
+    return any(isinstance(item, str | bytes) for item in array.flat)
+
+
+def _frame_numbers(frame: Any, name: str, columns: Sequence[str] | None) -> FloatArray:
+    import narwhals as nw
+
+    if columns is not None and all(isinstance(column, str) for column in frame.columns):
+        same_names(frame.columns, columns, name)
+    for column, dtype in frame.schema.items():
+        if not (dtype.is_numeric() or dtype == nw.Boolean):
+            raise TypeError(f"column {column!r} of {name} must hold numbers, got {dtype}")
+    values = np.empty(frame.shape, dtype=np.float64)
+    for index, column in enumerate(frame.iter_columns()):
+        values[:, index] = column.cast(nw.Float64).to_numpy()
+    return values

@@ -1,0 +1,200 @@
+"""What a change costs: a weighted norm over the model's columns."""
+
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cfmaps import _check
+from cfmaps.features import Features, OneHot
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+Norm: TypeAlias = str | float
+
+_NORMS = {"l1": 1.0, "l2": 2.0, "linf": math.inf}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distance:
+    """``||diag(weights) (x - y)||_p`` over the model's columns.
+
+    Parameters
+    ----------
+    norm : {"l1", "l2", "linf"} or number >= 1
+    weights : array-like of shape (n_columns,), optional
+        Positive and finite; all 1 when not given.
+
+    Attributes
+    ----------
+    p : float
+        The exponent of the norm, ``inf`` for "linf".
+
+    Examples
+    --------
+    >>> Distance("l2", weights=[3, 1]).between([0.0, 0.0], [1.0, 4.0])
+    np.float64(5.0)
+    """
+
+    norm: Norm = "l1"
+    weights: FloatArray | None = None
+    p: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", _exponent(self.norm))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _positive(self.weights))
+
+    @classmethod
+    def resolve(
+        cls, norm: "Norm | Distance", weights: Any, columns: Sequence[str] | int, *, data: Any = None
+    ) -> "Distance":
+        """A distance whose weights fit the model's columns.
+
+        Parameters
+        ----------
+        norm : {"l1", "l2", "linf"}, number >= 1, or Distance
+            A Distance brings its own weights.
+        weights : None, array-like, mapping or {"range", "mad", "std"}
+            A mapping gives the weights of some columns by name, others get 1. A text asks
+            for 1 / spread of ``data`` per column (largest minus smallest value, median
+            absolute deviation, standard deviation); a column without spread gets 1.
+        columns : sequence of str, or int
+            The model's columns, or how many there are.
+        data : rows or frame, optional
+            What the spread is taken from.
+
+        Examples
+        --------
+        >>> Distance.resolve("l1", {"age": 0.5}, ["age", "income"]).weights
+        array([0.5, 1. ])
+        >>> Distance.resolve("linf", "range", 2, data=[[0, 5], [4, 5]]).weights
+        array([0.25, 1.  ])
+        """
+        names = [f"x{i}" for i in range(columns)] if isinstance(columns, int) else list(columns)
+        if isinstance(norm, Distance):
+            if weights is not None:
+                raise ValueError("weights must not be given twice: the Distance brings its own")
+            weights, norm = norm.weights, norm.norm
+        if isinstance(weights, str):
+            weights = _inverse_spread(weights, data, len(names), None if isinstance(columns, int) else names)
+        elif isinstance(weights, Mapping):
+            weights = _by_name(weights, names)
+        distance = cls(norm, weights)
+        if distance.weights is not None and len(distance.weights) != len(names):
+            raise ValueError(f"weights must be {len(names)} numbers, one per column, got {len(distance.weights)}")
+        return distance
+
+    def between(self, x: npt.ArrayLike, y: npt.ArrayLike, *, features: Features | None = None) -> FloatArray:
+        """The distance of rows, shapes (..., n_columns) to (...).
+
+        With ``features``, a one-hot group that has a ``gap`` counts as one coordinate.
+        """
+        moved = np.abs(np.asarray(x, dtype=np.float64) - np.asarray(y, dtype=np.float64))
+        gaps = moved if self.weights is None else moved * self.weights
+        for entry, positions in () if features is None else zip(features, features.positions, strict=True):
+            if isinstance(entry, OneHot) and entry.gap is not None:
+                changed = moved[..., positions].any(axis=-1)
+                gaps[..., positions] = 0.0
+                gaps[..., positions[0]] = changed * entry.gap * self._column_weights(positions).max()
+        return _norm(gaps, self.p)
+
+    def category_costs(self, features: Features) -> tuple[FloatArray, ...]:
+        """What changes between the categories of each group cost, to the power p (plain for "linf").
+
+        One (n_categories, n_categories) matrix per OneHot of ``features``, in order.
+
+        >>> features = Features([OneHot("job", columns=["clerk", "nurse"], optional=True)])
+        >>> Distance("l1").category_costs(features)[0]
+        array([[0., 2., 1.],
+               [2., 0., 1.],
+               [1., 1., 0.]])
+        """
+        return tuple(
+            self._group_costs(entry, self._column_weights(positions))
+            for entry, positions in zip(features, features.positions, strict=True)
+            if isinstance(entry, OneHot)
+        )
+
+    def _column_weights(self, positions: npt.NDArray[np.intp]) -> FloatArray:
+        return np.ones(len(positions)) if self.weights is None else self.weights[positions]
+
+    def _group_costs(self, group: OneHot, weights: FloatArray) -> FloatArray:
+        # The category "none", if allowed, has no column to switch: it weighs nothing.
+        weights = np.append(weights, [0.0] * group.optional)
+        if group.gap is not None:
+            costs = np.full((len(weights), len(weights)), _power(group.gap * weights.max(), self.p))
+        elif math.isinf(self.p):
+            costs = np.maximum.outer(weights, weights)
+        else:
+            powers = _power(weights, self.p)
+            costs = np.add.outer(powers, powers)
+        np.fill_diagonal(costs, 0.0)
+        if not np.isfinite(costs).all() or (costs + np.eye(len(costs)) <= 0).any():
+            raise ValueError(f"weights and gap of feature {group.name!r} to the power {self.p:g} leave float64's range")
+        return costs
+
+
+def _exponent(norm: Any) -> float:
+    if isinstance(norm, str) and norm in _NORMS:
+        return _NORMS[norm]
+    # A NaN is not >= 1 either.
+    if isinstance(norm, str) or not isinstance(norm, numbers.Real) or not float(norm) >= 1:
+        raise ValueError(f"norm must be 'l1', 'l2', 'linf' or a number >= 1, got {norm!r}")
+    return float(norm)
+
+
+def _positive(weights: Any) -> FloatArray:
+    array = _check.row(weights, "weights", np.shape(weights)[0] if np.ndim(weights) else 0)
+    if (array <= 0).any():
+        raise ValueError(f"weights must be positive, got {array[array <= 0][0]} for column {(array <= 0).argmax()}")
+    return array
+
+
+def _by_name(weights: Mapping[str, float], names: list[str]) -> FloatArray:
+    array = np.ones(len(names))
+    for name, weight in weights.items():
+        if name not in names:
+            raise ValueError(f"weights name the column {name!r}, expected some of {names}")
+        array[names.index(name)] = _check.number(weight, f"weights[{name!r}]")
+    return array
+
+
+def _inverse_spread(kind: str, data: Any, n_columns: int, names: list[str] | None) -> FloatArray:
+    spreads: dict[str, Callable[..., FloatArray]] = {"range": np.ptp, "mad": _median_absolute_deviation, "std": np.std}
+    if kind not in spreads:
+        raise ValueError(f"weights must be None, numbers, a mapping or one of {list(spreads)}, got {kind!r}")
+    if data is None:
+        raise ValueError(f"weights={kind!r} needs data to measure the spread of, got None")
+    rows = _check.matrix(data, "data", n_columns, columns=names)
+    if not len(rows):
+        raise ValueError("data must hold at least one row, got none")
+    spread = spreads[kind](rows, axis=0)
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / np.where(spread > 0, spread, 1.0))
+
+
+def _median_absolute_deviation(rows: FloatArray, axis: int) -> FloatArray:
+    return np.asarray(np.median(np.abs(rows - np.median(rows, axis=axis)), axis=axis))
+
+
+def _power(weights: Any, p: float) -> Any:
+    if math.isinf(p):
+        return weights
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(weights) ** p
+
+
+def _norm(gaps: FloatArray, p: float) -> FloatArray:
+    """The p-norm along the last axis, scaled so that no power leaves float64's range."""
+    if p == 1:
+        return np.asarray(gaps.sum(axis=-1))[()]
+    largest = gaps.max(axis=-1, initial=0.0)
+    if math.isinf(p):
+        return np.asarray(largest)[()]
+    scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    powers = (gaps / scale[..., np.newaxis]) ** p
+    return np.asarray(scale * powers.sum(axis=-1) ** (1.0 / p))[()]
