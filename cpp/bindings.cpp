@@ -147,13 +147,14 @@ cfmaps::Lattice make_lattice(const Integers& n_cells, const Flags& categorical, 
 }
 
 cfmaps::Trees make_trees(const Integers& test, const Integers& feature, const Vector& threshold, const Integers& left,
-                         const Integers& right, const Integers& roots, const Matrix& value, const Vector& init, double divisor)
+                         const Integers& right, const Integers& roots, const Matrix& value, const Vector& init, double divisor,
+                         bool single)
 {
     if (value.shape(0) != test.size() || value.shape(1) != init.size())
         throw std::invalid_argument("value must have a row per node and a column per score");
     return {copy<std::int32_t>(test),  copy<std::int32_t>(feature), copy<double>(threshold), copy<std::int32_t>(left),
             copy<std::int32_t>(right), copy<std::int32_t>(roots),   copy<double>(value),     copy<double>(init),
-            divisor};
+            divisor,                   single};
 }
 
 /// A call that Ctrl-C or the caller's own function may end: asked with the interpreter held, from this thread alone.
@@ -305,7 +306,8 @@ void bind_map(nb::module_& m)
              nb::arg("test_axis"), nb::arg("test_rank"), nb::arg("test_sets"));
     nb::class_<Trees>(m, "Trees")
         .def(nb::new_(&make_trees), nb::arg("test"), nb::arg("feature"), nb::arg("threshold"), nb::arg("left"),
-             nb::arg("right"), nb::arg("roots"), nb::arg("value"), nb::arg("init"), nb::arg("divisor"));
+             nb::arg("right"), nb::arg("roots"), nb::arg("value"), nb::arg("init"), nb::arg("divisor"),
+             nb::arg("single"));
     nb::class_<Map>(m, "Map")
         .def(nb::init<Lattice, Trees, std::size_t>(), nb::arg("lattice"), nb::arg("trees"), nb::arg("n_columns"))
         .def("build", &build_map, nb::arg("most_nodes"), nb::arg("time_limit"), nb::arg("n_threads"), nb::arg("progress").none())

@@ -5,6 +5,7 @@ namespace cfmaps
 namespace
 {
 constexpr uint32_t check_every = 64;
+constexpr size_t small_budget = 100'000; // counted split by split
 }
 
 Grower::Grower(const Forest& forest, Nodes& nodes)
@@ -155,7 +156,7 @@ uint8_t Grower::possible(const State& state) const
 
 bool Grower::must_stop()
 {
-    if (++since_check_ < check_every)
+    if (++since_check_ < check_every && limits_->most_nodes > small_budget)
         return limits_->is_stopped();
     return limits_->spend(std::exchange(since_check_, 0));
 }

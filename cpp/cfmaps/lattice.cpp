@@ -9,6 +9,9 @@ void Lattice::finish()
     first_test.assign(n_axes() + 1, 0);
     for (const Test& test : tests)
         ++first_test[test.axis + 1];
+    for (const Test& test : tests)
+        if (!is_ordered(test.axis))
+            sets[test.rank].resize((n_cells[test.axis] + 63) / 64);
     word_start.assign(n_axes() + 1, 0);
     cell_start.assign(n_axes(), 0);
     for (size_t axis = 0; axis < n_axes(); ++axis)

@@ -92,7 +92,10 @@ uint32_t Trees::label(const double* row) const
     for (int32_t node : roots)
     {
         while (test[node] != is_leaf)
-            node = row[feature[node]] <= threshold[node] ? left[node] : right[node];
+        {
+            const double value = row[feature[node]];
+            node = (single ? static_cast<float>(value) : value) <= threshold[node] ? left[node] : right[node];
+        }
         for (size_t score = 0; score < scores.size(); ++score)
             scores[score] += scores_of(node)[score];
     }

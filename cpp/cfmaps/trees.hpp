@@ -22,6 +22,7 @@ struct Trees
     std::vector<double> value; // n_scores per node
     std::vector<double> init;
     double divisor = 1;
+    bool single = true; // numbers are rounded to float32 before they are compared
 
     size_t n_scores() const { return init.size(); }
     const double* scores_of(size_t node) const { return &value[node * n_scores()]; }

@@ -1,5 +1,9 @@
-"""What can go wrong that a caller may want to catch by name."""
+"""Errors with a meaning of their own; every other wrong call is a ValueError or TypeError."""
 
 
 class UnsupportedModel(ValueError):
-    """The model cannot be read exactly; the message names the reason."""
+    """The model cannot be read exactly; the message says why."""
+
+
+class NotConfirmed(RuntimeError):
+    """The model's own ``predict`` disagrees with an answer; the message shows the row."""

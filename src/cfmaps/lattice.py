@@ -182,6 +182,15 @@ class Lattice:
             point[..., columns] = cells[..., axis, np.newaxis] == np.arange(len(columns))
         return point
 
+    def nearest_real(self, x: FloatArray, cells: npt.NDArray[np.integer[Any]]) -> FloatArray:
+        """The same in the closure of the cells on the real line: no row of the grid need attain it."""
+        point = self.nearest(x, cells)
+        for axis in np.flatnonzero(~self.categorical):
+            column = self.axis_columns[axis][0]
+            position = self.cell_start[axis] + cells[..., axis]
+            point[..., column] = np.clip(x[..., column], self.real_low[position], self.real_high[position])
+        return point
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Axes:

@@ -1,0 +1,42 @@
+"""The smallest change that makes a tree model say otherwise: exact, proven, fast."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from cfmaps.box_tree import BoxTree, Nearest
+from cfmaps.distance import Distance
+from cfmaps.ensemble import Ensemble
+from cfmaps.errors import NotConfirmed, UnsupportedModel
+from cfmaps.explanation import Change, Explanation, Explanations, Region
+from cfmaps.features import Binary, Features, Integer, Numeric, OneHot, Ordinal
+from cfmaps.lattice import Lattice
+from cfmaps.maps import CounterfactualMap
+from cfmaps.partition import Boxes, Growth, Partition
+
+try:
+    __version__ = version("cfmaps")
+except PackageNotFoundError:  # imported from a source tree that was never installed
+    __version__ = "0+unknown"
+
+__all__ = [
+    "Binary",
+    "BoxTree",
+    "Boxes",
+    "Change",
+    "CounterfactualMap",
+    "Distance",
+    "Ensemble",
+    "Explanation",
+    "Explanations",
+    "Features",
+    "Growth",
+    "Integer",
+    "Lattice",
+    "Nearest",
+    "NotConfirmed",
+    "Numeric",
+    "OneHot",
+    "Ordinal",
+    "Partition",
+    "Region",
+    "UnsupportedModel",
+]

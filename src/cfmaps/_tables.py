@@ -1,0 +1,89 @@
+"""How answers look: as text, as HTML without scripts, and as frames."""
+
+import html as _html
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cfmaps.explanation import Explanation, Explanations
+
+_MOST_ROWS = 20
+
+
+def text(explanation: "Explanation") -> str:
+    """A headline and a table of changes."""
+    rows = [(change.feature, shown(change.before), shown(change.after)) for change in explanation.changes()]
+    lines = [headline(explanation)]
+    if rows:
+        rows.insert(0, ("feature", "now", "instead"))
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines += [f"  {name:<{widths[0]}}  {now:>{widths[1]}}  {then:>{widths[2]}}" for name, now, then in rows]
+    return "\n".join(lines)
+
+
+def headline(explanation: "Explanation") -> str:
+    """What was found, in one sentence."""
+    source = shown(explanation.source)
+    status, bound = explanation.status, f"{explanation.lower_bound:.6g}"
+    if status == "infeasible":
+        return f"{source}: no admissible row has the wanted label (proven)"
+    if status == "unknown":
+        return f"{source}: stopped before an answer was found; none is nearer than {bound}"
+    found = f"{source} -> {shown(explanation.target)} at distance {explanation.distance:.6g}"
+    if status == "feasible":
+        return f"{found} (stopped early: none is nearer than {bound})"
+    return f"{found} (optimal)" if explanation.changes() else f"{source}: already so, nothing to change"
+
+
+def shown(value: Any) -> str:
+    """A value as people read it: enough digits to tell it from its float32 neighbours."""
+    if value is None:
+        return "none"
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def html(explanation: "Explanation") -> str:
+    """The headline and the changes as an HTML table."""
+    rows = [(change.feature, shown(change.before), shown(change.after)) for change in explanation.changes()]
+    return _table(headline(explanation), ("feature", "now", "instead"), rows)
+
+
+def html_of_many(explanations: "Explanations") -> str:
+    """The first rows as an HTML table."""
+    rows = [
+        (str(index), one.status, shown(one.source), shown(one.target), f"{one.distance:.6g}", str(len(one.changes())))
+        for index, one in zip(range(_MOST_ROWS), explanations, strict=False)
+    ]
+    more = f", the first {_MOST_ROWS}" if len(explanations) > _MOST_ROWS else ""
+    header = ("row", "status", "source", "target", "distance", "changes")
+    return _table(f"{explanations!r}{more}", header, rows)
+
+
+def _table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    # Colours are left to the page, so that the table is readable on light and dark ground.
+    def line(tag: str, cells: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{_html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    return (
+        f'<table><caption style="text-align:left">{_html.escape(caption)}</caption>'
+        f"<thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
+    )
+
+
+def frame(columns: Mapping[str, Any], like: Any = None) -> Any:
+    """A frame in the library of ``like``, or in pandas, or in polars."""
+    import narwhals as nw
+
+    backend: Any = nw.get_native_namespace(like) if like is not None else _installed()
+    return nw.from_dict({name: list(values) for name, values in columns.items()}, backend=backend).to_native()
+
+
+def _installed() -> str:
+    for name in ("pandas", "polars"):
+        try:
+            __import__(name)
+        except ImportError:
+            continue
+        return name
+    raise ImportError("to_frame needs pandas or polars; neither is installed")

@@ -1,0 +1,316 @@
+"""Answers as values: one explanation, or many in columns."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cfmaps import _tables
+from cfmaps.distance import Distance, FloatArray
+from cfmaps.errors import NotConfirmed
+from cfmaps.features import Feature, OneHot
+from cfmaps.lattice import Lattice
+
+STATUSES = ("optimal", "feasible", "infeasible", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One feature that differs: its value, or its category (None for no category), before and after."""
+
+    feature: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A box around an answer in which the model keeps its class.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    lower, upper : float64 arrays of shape (n_columns,)
+        Closed ends on the model's number grid, infinite where nothing limits. Of a one-hot
+        group the columns with upper end 1 may be on, one at a time.
+    """
+
+    columns: tuple[str, ...]
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What was asked, and what it takes to read the replies."""
+
+    lattice: Lattice
+    distance: Distance
+    classes: npt.NDArray[Any]
+    predict: Callable[[FloatArray], npt.NDArray[Any]]
+    find_region: Callable[[npt.NDArray[np.int32]], tuple[FloatArray, FloatArray]]
+    rows: FloatArray
+    grid_rows: FloatArray
+    shape_like_input: Callable[[FloatArray], Any]
+
+
+class Explanations:
+    """The smallest changes of many rows, in columns; item ``i`` is an `Explanation`.
+
+    Distances and bounds are proven when the answers arrive. ``counterfactuals`` are
+    confirmed by the model's own ``predict`` in one call when they are first read: that
+    call may take longer than all searches together.
+    """
+
+    __slots__ = ("_cells", "_codes", "_confirmed", "_numbers", "_points", "_question", "_work")
+
+    def __init__(self, question: Question, replies: tuple[Any, ...]) -> None:
+        self._question = question
+        self._points, self._numbers, self._codes, self._cells, self._work = replies
+        self._confirmed = False
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __getitem__(self, index: int) -> "Explanation":
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index must be within {len(self)} explanations, got {index}")
+        return Explanation(self, index % len(self))
+
+    def __iter__(self) -> Iterator["Explanation"]:
+        return (Explanation(self, index) for index in range(len(self)))
+
+    @property
+    def statuses(self) -> npt.NDArray[np.str_]:
+        """Per row "optimal", "feasible", "infeasible" or "unknown"."""
+        return np.array(STATUSES)[self._codes[0]]
+
+    @property
+    def distances(self) -> FloatArray:
+        """Distance of every answer; inf where there is none."""
+        return np.asarray(self._numbers[0])
+
+    @property
+    def lower_bounds(self) -> FloatArray:
+        """What no counterfactual is nearer than: the distance itself where it is optimal."""
+        return np.asarray(self._numbers[1])
+
+    @property
+    def infima(self) -> FloatArray:
+        """Distance to the closure of each answer's cells on the real line."""
+        lattice, rows = self._question.lattice, self._question.grid_rows
+        closed = lattice.nearest_real(rows, np.maximum(self._cells, 0))
+        measured = self._question.distance.between(rows, closed, features=lattice.features)
+        return np.where(self._moved, measured, self.distances)
+
+    @property
+    def sources(self) -> npt.NDArray[Any]:
+        """The model's label of every row."""
+        return np.asarray(self._question.classes[self._codes[2]])
+
+    @property
+    def targets(self) -> npt.NDArray[Any]:
+        """The model's label of every answer; None where there is none."""
+        found = self._codes[1] >= 0
+        labels = self._question.classes[np.maximum(self._codes[1], 0)]
+        return labels if found.all() else np.where(found, labels.astype(object), None)
+
+    @property
+    def n_visited(self) -> npt.NDArray[np.int64]:
+        """Nodes of the map that each search visited."""
+        return np.asarray(self._work[0], dtype=np.int64)
+
+    @property
+    def n_evaluated(self) -> npt.NDArray[np.int64]:
+        """Boxes that each search had to bound beyond the map."""
+        return np.asarray(self._work[1], dtype=np.int64)
+
+    @property
+    def counterfactuals(self) -> Any:
+        """The answers, in the columns, type and library of the query; NaN rows where there is none."""
+        return self._question.shape_like_input(self.points)
+
+    @property
+    def points(self) -> FloatArray:
+        """The answers as float64 rows in the model's columns, NaN where there is none."""
+        self._confirm()
+        rows = np.where(self._points != self._question.grid_rows, self._points, self._question.rows)
+        rows[~self._found] = np.nan
+        return rows
+
+    def to_frame(self) -> Any:
+        """One row per query: status, labels, distance and the counterfactual's columns.
+
+        In the library of the query, or pandas (else polars) when that was an array.
+        """
+        columns = {
+            "status": self.statuses,
+            "source": self.sources,
+            "target": self.targets,
+            "distance": self.distances,
+            "lower_bound": self.lower_bounds,
+        }
+        answers = dict(zip(self._question.lattice.features.columns, self.points.T, strict=True))
+        clash = next((name for name in answers if name in columns), None)
+        prefix = "" if clash is None else "counterfactual_"
+        return _tables.frame(columns | {prefix + name: values for name, values in answers.items()}, self._rows_frame())
+
+    def _rows_frame(self) -> Any:
+        return getattr(self._question.shape_like_input, "frame", None)
+
+    @property
+    def _found(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(self._codes[1] >= 0)
+
+    @property
+    def _moved(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(self._cells[:, 0] >= 0) if self._cells.shape[1] else np.zeros(len(self), dtype=bool)
+
+    def _confirm(self) -> None:
+        """Ask the model itself, once, about all answers."""
+        found = np.flatnonzero(self._found)
+        if self._confirmed or not len(found):
+            return
+        expected = self._question.classes[self._codes[1][found]]
+        predicted = self._question.predict(self._points[found])
+        wrong = np.flatnonzero(predicted != expected)
+        if len(wrong):
+            first = wrong[0]
+            raise NotConfirmed(
+                f"predict gives {predicted[first]!r} for the answer to row {found[first]}, expected "
+                f"{expected[first]!r}, at {self._points[found[first]].tolist()}; was the model changed since it was read?"
+            )
+        self._confirmed = True
+
+    def __repr__(self) -> str:
+        counts = {status: int((self._codes[0] == code).sum()) for code, status in enumerate(STATUSES)}
+        return f"Explanations({len(self)} rows: {', '.join(f'{n} {status}' for status, n in counts.items() if n)})"
+
+    def _repr_html_(self) -> str:
+        return _tables.html_of_many(self)
+
+
+class Explanation:
+    """The smallest change of one row that the model classifies as wanted.
+
+    Reading ``counterfactual``, ``changes()`` or anything made from them asks the model's
+    own ``predict`` once and raises `NotConfirmed` should it disagree.
+    """
+
+    __slots__ = ("_index", "_many")
+
+    def __init__(self, many: Explanations, index: int) -> None:
+        self._many = many
+        self._index = index
+
+    @property
+    def status(self) -> str:
+        """ "optimal"; "feasible" or "unknown" after an early stop; "infeasible" when proven."""
+        return STATUSES[self._many._codes[0, self._index]]
+
+    @property
+    def distance(self) -> float:
+        """Distance of the counterfactual; inf without one."""
+        return float(self._many._numbers[0, self._index])
+
+    @property
+    def lower_bound(self) -> float:
+        """What no counterfactual is nearer than."""
+        return float(self._many._numbers[1, self._index])
+
+    @property
+    def infimum(self) -> float:
+        """Distance to the closure of the answer's cells on the real line, at most a grid step a feature less."""
+        return float(self._many.infima[self._index])
+
+    @property
+    def source(self) -> Any:
+        """The model's label of the query."""
+        return self._many._question.classes[self._many._codes[2, self._index]]
+
+    @property
+    def target(self) -> Any:
+        """The model's label of the counterfactual; None without one."""
+        return self._many.targets[self._index]
+
+    @property
+    def query(self) -> Any:
+        """The row that was asked about, as it was given."""
+        question = self._many._question
+        return question.shape_like_input(question.rows[self._index : self._index + 1])
+
+    @property
+    def counterfactual(self) -> Any:
+        """The answer in the columns, type and library of the query; None without one."""
+        if self._many._codes[1, self._index] < 0:
+            return None
+        return self._many._question.shape_like_input(self._many.points[self._index : self._index + 1])
+
+    @property
+    def region(self) -> Region | None:
+        """A box around the counterfactual in which the model keeps the target; None without one."""
+        question = self._many._question
+        if self._many._codes[1, self._index] < 0:
+            return None
+        cells = self._many._cells[self._index]
+        if (cells < 0).any():
+            cells = question.lattice.cells(question.grid_rows[self._index : self._index + 1])[0]
+        return Region(question.lattice.features.columns, *question.find_region(cells))
+
+    def changes(self) -> list[Change]:
+        """The features that change, in order; a one-hot group is one feature."""
+        if self._many._codes[1, self._index] < 0:
+            return []
+        features = self._many._question.lattice.features
+        before, after = self._many._question.rows[self._index], self._many.points[self._index]
+        pairs = zip(features, features.positions, strict=True)
+        return [
+            Change(feature.name, _value(feature, before[columns]), _value(feature, after[columns]))
+            for feature, columns in pairs
+            if (before[columns] != after[columns]).any()
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values, ready for JSON."""
+        found = self._many._codes[1, self._index] >= 0
+        columns = self._many._question.lattice.features.columns
+        point = self._many.points[self._index].tolist() if found else None
+        return {
+            "status": self.status,
+            "source": _plain(self.source),
+            "target": _plain(self.target),
+            "distance": self.distance if found else None,
+            "infimum": self.infimum if found else None,
+            "lower_bound": self.lower_bound if np.isfinite(self.lower_bound) else None,
+            "query": dict(zip(columns, self._many._question.rows[self._index].tolist(), strict=True)),
+            "counterfactual": dict(zip(columns, point, strict=True)) if point else None,
+            "changes": [{"feature": c.feature, "before": c.before, "after": c.after} for c in self.changes()],
+        }
+
+    def to_frame(self) -> Any:
+        """The changes as a frame: feature, before, after."""
+        changes = self.changes()
+        columns = {name: [getattr(change, name) for change in changes] for name in ("feature", "before", "after")}
+        return _tables.frame(columns, self._many._rows_frame())
+
+    def __str__(self) -> str:
+        return _tables.text(self)
+
+    def __repr__(self) -> str:
+        return f"Explanation(status={self.status!r}, target={_plain(self.target)!r}, distance={self.distance:.6g})"
+
+    def _repr_html_(self) -> str:
+        return _tables.html(self)
+
+
+def _value(feature: Feature, columns: FloatArray) -> Any:
+    if isinstance(feature, OneHot):
+        return feature.columns[int(columns.argmax())] if columns.any() else None
+    value = float(columns[0])
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,269 @@
+"""The front of the house: a model in, proven smallest changes out."""
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cfmaps import _check, _core
+from cfmaps._shapes import LikeRow, LikeRows
+from cfmaps.box_tree import BoxTree
+from cfmaps.distance import Distance, FloatArray, Norm
+from cfmaps.ensemble import Ensemble
+from cfmaps.explanation import Explanation, Explanations, Question
+from cfmaps.features import Features
+from cfmaps.lattice import Lattice
+from cfmaps.partition import Growth, Partition, Progress
+from cfmaps.readers import read
+
+_MOST_EXPLAINERS = 16
+
+
+class CounterfactualMap:
+    """Globally optimal counterfactuals of one tree model.
+
+    Returns at once: queries are answered cold, each leaves the map a little larger, and
+    `build` completes it. Any number of threads may ask while it grows; answers do not
+    depend on what has grown.
+
+    Parameters
+    ----------
+    model : estimator or Ensemble
+        A fitted scikit-learn DecisionTree, ExtraTree, RandomForest or ExtraTrees classifier.
+    features : Features, optional
+        What the columns are. Without it every column is a number, free on the whole line.
+    votes : {"soft", "hard"}
+        How a forest decides: as its ``predict`` does, or by the majority of its trees with
+        ties to the smallest class.
+    data : rows or frame, optional
+        Typical rows, for distances weighted by their spread.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RandomForestClassifier(20, max_depth=3, random_state=0).fit(X, y)
+    >>> cfmap = CounterfactualMap(model)
+    >>> e = cfmap.explain(X[0], target=1)
+    >>> e.status, model.predict([e.counterfactual])[0]
+    ('optimal', np.int64(1))
+    """
+
+    def __init__(
+        self, model: Any, *, features: Features | None = None, votes: str = "soft", data: Any = None
+    ) -> None:
+        self.ensemble: Ensemble = read(model, votes=votes)
+        names = self.ensemble.feature_names
+        if features is None:
+            features = Features.numeric(self.ensemble.n_features, names=names)
+        elif not isinstance(features, Features):
+            raise TypeError(f"features must be a cfmaps.Features, got {type(features).__name__}")
+        self.features = features
+        self.partition = Partition(Lattice.of(self.ensemble, features))
+        self._data = data
+        self._predict = _native_predict(model, self.ensemble, votes)
+        self._codes = {label: code for code, label in enumerate(self.ensemble.classes.tolist())}
+        self._explainers: OrderedDict[Any, tuple[Distance, _core.Explainer]] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def classes(self) -> npt.NDArray[Any]:
+        """The model's labels."""
+        return self.ensemble.classes
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every box of the map has its label, so that queries only walk it."""
+        return self.partition.is_complete
+
+    def explain(
+        self,
+        x: Any,
+        *,
+        target: Any = None,
+        distance: Norm | Distance = "l1",
+        weights: Any = None,
+        time_limit: float | None = None,
+    ) -> Explanation:
+        """The smallest change of one row that the model classifies as ``target``.
+
+        Parameters
+        ----------
+        x : array, list, series or one-row frame
+            The row, in the model's columns.
+        target : label, optional
+            The label wanted; None stands for any label but the row's own. A row that has
+            the label already is its own answer, at distance 0.
+        distance : {"l1", "l2", "linf"}, number >= 1, or Distance
+        weights : array, mapping or {"range", "mad", "std"}, optional
+            See `Distance.resolve`; spreads are those of the map's ``data``.
+        time_limit : float, optional
+            Seconds after which the search stops with what it has: status "feasible" or
+            "unknown", and a certified ``lower_bound``.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row, label, distance or weight that makes no sense for this model.
+        """
+        row = _check.row(x, "x", self.features.n_columns, columns=self.features.columns)
+        codes = np.array([self._code(target)], dtype=np.int32)
+        return self._ask(row.reshape(1, -1), codes, distance, weights, time_limit, 1, LikeRow(x))[0]
+
+    def explain_many(
+        self,
+        X: Any,
+        *,
+        target: Any = None,
+        distance: Norm | Distance = "l1",
+        weights: Any = None,
+        time_limit: float | None = None,
+        n_threads: int | None = None,
+    ) -> Explanations:
+        """The smallest changes of many rows; see `explain`.
+
+        Parameters
+        ----------
+        X : array or frame (pandas, polars) of shape (n_rows, n_columns)
+        target : label, sequence of labels, optional
+            One for all rows, or one per row.
+        time_limit : float, optional
+            Seconds for each row.
+        n_threads : int, optional
+            All cores by default.
+        """
+        rows = _check.matrix(X, "X", self.features.n_columns, columns=self.features.columns)
+        codes = self._codes_of(target, len(rows))
+        threads = os.cpu_count() or 1 if n_threads is None else _positive(n_threads)
+        return self._ask(rows, codes, distance, weights, time_limit, threads, LikeRows(X))
+
+    def build(
+        self,
+        *,
+        max_nodes: int | None = None,
+        max_memory: int | None = None,
+        time_limit: float | None = None,
+        n_threads: int | None = None,
+        progress: bool | Progress = False,
+    ) -> Growth:
+        """Grow the whole map now, so that every query only walks it.
+
+        Parameters
+        ----------
+        max_nodes, max_memory, time_limit : number, optional
+            Budgets of nodes, bytes and seconds. What they leave open still answers, and
+            `build` may be called again.
+        n_threads : int, optional
+            All cores by default.
+        progress : bool or callable
+            True writes a line to standard error; a callable gets the share done and the
+            splits made, and may raise to end the build. Ctrl-C ends it, too.
+
+        Returns
+        -------
+        Growth
+            Whether the map is complete, and which budget ended the build otherwise.
+        """
+        return self.partition.build(
+            max_nodes=max_nodes,
+            max_memory=max_memory,
+            time_limit=time_limit,
+            n_threads=n_threads,
+            progress=progress,
+        )
+
+    def box_tree(self, label: Any, *, leaf_size: int = 8) -> BoxTree:
+        """The paper's index: a KD-tree over the boxes of one class of the complete map."""
+        if not self.is_complete:
+            raise ValueError("the map is not complete: call build() first")
+        boxes = self.partition.boxes(self._code(label), single_categories=True)
+        return BoxTree(boxes.lower, boxes.upper, leaf_size=leaf_size)
+
+    def _ask(
+        self,
+        rows: FloatArray,
+        codes: npt.NDArray[np.int32],
+        distance: Norm | Distance,
+        weights: Any,
+        time_limit: float | None,
+        n_threads: int,
+        shape: Callable[[FloatArray], Any],
+    ) -> Explanations:
+        seconds = np.inf if time_limit is None else _check.number(time_limit, "time_limit")
+        measure, explainer = self._explainer(distance, weights)
+        self.features.check_rows(rows)
+        lattice = self.partition.lattice
+        grid_rows = lattice.round(rows)
+        replies = explainer.ask(grid_rows, codes, seconds, n_threads)
+        question = Question(
+            lattice, measure, self.classes, self._predict, self.partition.region, rows, grid_rows, shape
+        )
+        return Explanations(question, replies)
+
+    def _explainer(self, distance: Norm | Distance, weights: Any) -> tuple[Distance, _core.Explainer]:
+        """The distance as the core wants it, kept for the next query that asks for the same."""
+        plain = weights is None and isinstance(distance, str | float | int)
+        with self._lock:
+            if plain and distance in self._explainers:
+                return self._explainers[distance]
+        measure = Distance.resolve(distance, weights, self.features.columns, data=self._data)
+        key = (measure.p, None if measure.weights is None else measure.weights.tobytes())
+        with self._lock:
+            if key not in self._explainers:
+                self._explainers[key] = (measure, self.partition.explainer(measure))
+            if plain:
+                self._explainers[distance] = self._explainers[key]
+            found = self._explainers[key]
+            while len(self._explainers) > _MOST_EXPLAINERS:
+                self._explainers.popitem(last=False)
+        return found
+
+    def _codes_of(self, target: Any, n_rows: int) -> npt.NDArray[np.int32]:
+        if target is None or isinstance(target, str | bytes) or np.ndim(target) == 0:
+            return np.full(n_rows, self._code(target), dtype=np.int32)
+        if len(target) != n_rows:
+            raise ValueError(f"target must be one label or one per row of X ({n_rows}), got {len(target)}")
+        return np.array([self._code(label) for label in target], dtype=np.int32)
+
+    def _code(self, label: Any) -> int:
+        if label is None:
+            return -1
+        label = label.item() if isinstance(label, np.generic) else label
+        try:
+            return self._codes[label]
+        except (KeyError, TypeError):
+            raise ValueError(f"target must be one of the model's labels {list(self._codes)}, got {label!r}") from None
+
+    def __repr__(self) -> str:
+        state = "complete" if self.is_complete else "growing"
+        return f"CounterfactualMap({self.ensemble.n_trees} trees, {len(self.features)} features, {state})"
+
+
+def _native_predict(model: Any, ensemble: Ensemble, votes: str) -> Callable[[FloatArray], npt.NDArray[Any]]:
+    """The model's own predict, or the ensemble's where the model has none that votes this way."""
+    if votes == "hard" or isinstance(model, Ensemble):
+        return lambda rows: np.asarray(ensemble.classes[ensemble.labels(rows)])
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return lambda rows: np.asarray(model.predict(rows))
+    return lambda rows: np.asarray(model.predict(_named_rows(rows, names)))
+
+
+def _named_rows(rows: FloatArray, names: Any) -> Any:
+    """A model fitted on a frame wants its names back."""
+    from cfmaps import _tables
+
+    return _tables.frame(dict(zip(names, rows.T, strict=True)))
+
+
+def _positive(n_threads: Any) -> int:
+    if isinstance(n_threads, bool) or not isinstance(n_threads, int | np.integer):
+        raise TypeError(f"n_threads must be a whole number, got {n_threads!r}")
+    if n_threads < 1:
+        raise ValueError(f"n_threads must be at least 1, got {n_threads}")
+    return int(n_threads)

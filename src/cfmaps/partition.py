@@ -1,0 +1,202 @@
+"""The map itself: a tree of boxes in rank space that grows where it is asked to."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cfmaps import _check, _core
+from cfmaps.distance import Distance, FloatArray
+from cfmaps.lattice import Lattice
+
+_NO_LIMIT = 2**62
+_BYTES_PER_NODE = 16  # 8 for the node, and at most as much again for room to grow
+
+Progress = Callable[[float, int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How a build ended.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether every box of the map has its label.
+    reason : str
+        "complete", or the budget that was used up: "nodes", "memory" or "time".
+    n_nodes, n_boxes : int
+        Nodes of the map, and labelled boxes among them.
+    seconds : float
+    """
+
+    complete: bool
+    reason: str
+    n_nodes: int
+    n_boxes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Labelled boxes in the model's columns.
+
+    Attributes
+    ----------
+    lower, upper : float64 arrays of shape (n_boxes, n_columns)
+        Closed ends on the model's number grid. A one-hot column may be on where its
+        upper end is 1 and must be on where its lower end is; one column of a group is.
+    label : int array of shape (n_boxes,)
+        Index into the model's classes; -1 where the map is not grown yet.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    label: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+
+class Partition:
+    """A born-again tree over a lattice: every leaf is a box of one class, or still open."""
+
+    __slots__ = ("_map", "lattice")
+
+    def __init__(self, lattice: Lattice) -> None:
+        self.lattice = lattice
+        self._map = _core.Map(_core_lattice(lattice), _core_trees(lattice), lattice.features.n_columns)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every box has its label."""
+        return self._map.is_complete
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of the tree, open leaves included."""
+        return self._map.count()[0]
+
+    @property
+    def n_boxes(self) -> int:
+        """Labelled boxes."""
+        return self._map.count()[1]
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the nodes, room to grow included."""
+        return self._map.n_bytes
+
+    @property
+    def max_nodes(self) -> int:
+        """Size beyond which queries still answer, but keep nothing more."""
+        return self._map.most_nodes
+
+    @max_nodes.setter
+    def max_nodes(self, most: int) -> None:
+        self._map.most_nodes = _at_least(most, 0, "max_nodes")
+
+    def build(
+        self,
+        *,
+        max_nodes: int | None = None,
+        max_memory: int | None = None,
+        time_limit: float | None = None,
+        n_threads: int | None = None,
+        progress: bool | Progress = False,
+    ) -> Growth:
+        """Grow the whole map; see `CounterfactualMap.build`."""
+        start = time.perf_counter()
+        budgets = {"nodes": _NO_LIMIT, "memory": _NO_LIMIT}
+        if max_nodes is not None:
+            budgets["nodes"] = _at_least(max_nodes, 1, "max_nodes")
+        if max_memory is not None:
+            budgets["memory"] = _at_least(max_memory, 1, "max_memory") // _BYTES_PER_NODE
+        tightest = min(budgets, key=lambda name: budgets[name])
+        # A split makes two nodes of one leaf.
+        splits = max(budgets[tightest] - self.n_nodes, 0) // 2 if budgets[tightest] < _NO_LIMIT else _NO_LIMIT
+        seconds = np.inf if time_limit is None else _check.number(time_limit, "time_limit")
+        threads = os.cpu_count() or 1 if n_threads is None else _at_least(n_threads, 1, "n_threads")
+        complete = self._map.build(splits, seconds, threads, _reporter(progress)) if splits else self.is_complete
+        elapsed = time.perf_counter() - start
+        n_nodes, n_boxes, _ = self._map.count()
+        reason = "complete" if complete else "time" if elapsed >= seconds else tightest
+        return Growth(complete, reason, n_nodes, n_boxes, elapsed)
+
+    def boxes(self, label: int | None = None, *, single_categories: bool = False) -> Boxes:
+        """The boxes of the map, or those of one class (an index), as arrays.
+
+        With ``single_categories`` a box that allows several categories of a one-hot group
+        becomes one box for each, so that every point between its ends is admissible.
+        """
+        return Boxes(*self._map.boxes(-1 if label is None else label, single_categories))
+
+    def region(self, cells: npt.NDArray[np.int32]) -> tuple[FloatArray, FloatArray]:
+        """Closed ends of a box around these cells in which the model keeps its class."""
+        lower, upper = self._map.region(np.ascontiguousarray(cells, dtype=np.int32))
+        return lower, upper
+
+    def explainer(self, distance: Distance) -> _core.Explainer:
+        """The core's answering machine for one distance."""
+        n_columns = self.lattice.features.n_columns
+        weights = np.ones(n_columns) if distance.weights is None else distance.weights
+        largest = Distance("linf", distance.weights)
+        return _core.Explainer(self._map, distance.p, weights, self._costs(distance), self._costs(largest))
+
+    def _costs(self, distance: Distance) -> list[FloatArray]:
+        of_groups = iter(distance.category_costs(self.lattice.features))
+        nothing = np.zeros((0, 0))
+        return [next(of_groups) if categorical else nothing for categorical in self.lattice.categorical]
+
+
+def _core_lattice(lattice: Lattice) -> _core.Lattice:
+    return _core.Lattice(
+        n_cells=lattice.n_cells,
+        categorical=lattice.categorical,
+        low=lattice.low,
+        high=lattice.high,
+        columns=[np.asarray(columns, dtype=np.int32) for columns in lattice.axis_columns],
+        test_axis=lattice.test_axis,
+        test_rank=lattice.test_rank,
+        test_sets=lattice.test_sets,
+    )
+
+
+def _core_trees(lattice: Lattice) -> _core.Trees:
+    ensemble = lattice.ensemble
+    return _core.Trees(
+        test=lattice.node_test,
+        feature=ensemble.feature,
+        threshold=ensemble.threshold,
+        left=ensemble.left,
+        right=ensemble.right,
+        roots=ensemble.roots,
+        value=ensemble.value,
+        init=ensemble.init,
+        divisor=ensemble.divisor,
+        single=ensemble.number == np.float32,
+    )
+
+
+def _at_least(value: Any, least: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
+
+
+def _reporter(progress: bool | Progress) -> Progress | None:
+    if callable(progress):
+        return progress
+    return _report if progress else None
+
+
+def _report(share: float, n_splits: int) -> None:
+    sys.stderr.write(f"\rmap {100 * share:3.0f} %, {n_splits:,} splits")
+    sys.stderr.flush()
