@@ -152,9 +152,10 @@ cfmaps::Trees make_trees(const Integers& test, const Integers& feature, const Ve
 {
     if (value.shape(0) != test.size() || value.shape(1) != init.size())
         throw std::invalid_argument("value must have a row per node and a column per score");
-    return {copy<std::int32_t>(test),  copy<std::int32_t>(feature), copy<double>(threshold), copy<std::int32_t>(left),
-            copy<std::int32_t>(right), copy<std::int32_t>(roots),   copy<double>(value),     copy<double>(init),
-            divisor,                   single};
+    cfmaps::Trees trees{{}, copy<std::int32_t>(roots), copy<double>(value), copy<double>(init), divisor, single};
+    for (std::size_t node = 0; node < test.size(); ++node)
+        trees.nodes.push_back({threshold(node), feature(node), left(node), right(node), test(node)});
+    return trees;
 }
 
 /// A call that Ctrl-C or the caller's own function may end: asked with the interpreter held, from this thread alone.
@@ -270,17 +271,17 @@ auto ask(cfmaps::Explainer& explainer, const Matrix& rows, const Integers& targe
             questions[row] = {rows.data() + row * n_columns, targets.data()[row]};
         cfmaps::Limits limits;
         limits.poll = [&] { return poll.ask(0, 0); };
-        const auto replies = explainer.ask(questions, time_limit, n_threads, limits);
+        const auto answers = explainer.ask(questions, time_limit, n_threads, limits);
         for (std::size_t row = 0; row < n_rows; ++row)
         {
-            const auto& [answer, label, source] = replies[row];
+            const cfmaps::Answer& answer = answers[row];
             explainer.move(answer, &points[row * n_columns]);
             std::copy(answer.cells.begin(), answer.cells.end(), &cells[row * n_axes]);
             numbers[row] = answer.distance;
             numbers[n_rows + row] = answer.lower_bound;
             codes[row] = static_cast<std::int32_t>(answer.status);
-            codes[n_rows + row] = label;
-            codes[2 * n_rows + row] = source;
+            codes[n_rows + row] = answer.label;
+            codes[2 * n_rows + row] = answer.source;
             work[row] = static_cast<std::int64_t>(answer.visited);
             work[n_rows + row] = static_cast<std::int64_t>(answer.evaluated);
         }

@@ -37,6 +37,7 @@ Costs::Costs(const Lattice& lattice, const Norm& norm)
 void Costs::prepare(const double* row, double unit)
 {
     unit_ = unit;
+    is_inside_ = true;
     for (size_t axis = 0; axis < lattice_.n_axes(); ++axis)
     {
         if (lattice_.is_ordered(axis))
@@ -57,6 +58,7 @@ void Costs::prepare_ordered(size_t axis, double value)
     if (home == n_cells || (home > 0 && low[home] > value && value - high[home - 1] <= low[home] - value))
         --home; // beyond the last cell, or between two: the nearer one
     home_[axis] = static_cast<uint32_t>(home);
+    is_inside_ = is_inside_ && low[home] <= value && value <= high[home];
     cost[home] = norm_.raise(weight * std::max({low[home] - value, value - high[home], 0.0}));
     for (size_t cell = home; cell-- > 0;) // std::pow need not be monotone in its last digit; a search must be
         cost[cell] = std::max(norm_.raise(weight * (value - high[cell])), cost[cell + 1]);

@@ -36,8 +36,13 @@ public:
     /// The total if one axis cost this much.
     double with(size_t axis, double cost) const
     {
-        for (size_t at = width_ + axis; at > 1; at /= 2)
-            cost = join(cost, tree_[at ^ 1]);
+        size_t at = width_ + axis;
+        if (maximum_)
+            for (; at > 1; at /= 2)
+                cost = std::max(cost, tree_[at ^ 1]);
+        else
+            for (; at > 1; at /= 2)
+                cost += tree_[at ^ 1];
         return cost;
     }
 
@@ -66,8 +71,12 @@ public:
     /// Prepares for a row; `unit` divides gaps before they are raised.
     void prepare(const double* row, double unit = 1);
 
+    const double* all() const { return cost_.data(); }
     const double& cell(size_t axis, uint32_t cell) const { return cost_[lattice_.cell_start[axis] + cell]; }
     uint32_t home(size_t axis) const { return home_[axis]; }
+    const std::vector<uint32_t>& homes() const { return home_; }
+    /// Whether the row lies in its home cells; a value beyond the limits of its axis does not.
+    bool is_inside() const { return is_inside_; }
     const Norm& norm() const { return norm_; }
     const Lattice& lattice() const { return lattice_; }
     double root(double cost) const { return unit_ * norm_.root(cost); }
@@ -83,6 +92,7 @@ private:
     const Lattice& lattice_;
     const Norm& norm_;
     double unit_ = 1;
+    bool is_inside_ = true;
     std::vector<double> cost_;
     std::vector<uint32_t> home_;
 };

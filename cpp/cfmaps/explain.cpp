@@ -2,15 +2,9 @@
 
 #include "parallel.hpp"
 
-#include <stdexcept>
 
 namespace cfmaps
 {
-namespace
-{
-constexpr size_t growth_per_box = 4; // a grown node costs about a quarter of a searched box
-}
-
 Explainer::Explainer(Map& map, Norm norm, Norm maximum)
     : map_(map), norm_(std::move(norm)), maximum_(std::move(maximum))
 {
@@ -32,48 +26,39 @@ void Explainer::give_back(std::unique_ptr<Search> search)
     idle_.push_back(std::move(search));
 }
 
-std::vector<Reply> Explainer::ask(std::span<const Question> questions, double time_limit, unsigned n_threads,
+std::vector<Answer> Explainer::ask(std::span<const Question> questions, double time_limit, unsigned n_threads,
                                   Limits& limits)
 {
-    std::vector<Reply> replies(questions.size());
+    std::vector<Answer> answers(questions.size());
     std::atomic<size_t> next{0};
     const auto work = [&]
     {
         std::unique_ptr<Search> search = borrow();
         for (size_t row; (row = next++) < questions.size() && !limits.is_stopped();)
-            replies[row] = ask_one(*search, questions[row], time_limit, limits);
+            answers[row] = ask_one(*search, questions[row], time_limit, limits);
         give_back(std::move(search));
     };
     if (n_threads <= 1 || questions.size() == 1)
         work();
     else
         run_threads(n_threads, work, [&] { limits.check(never); }, [&] { limits.stop(); });
-    return replies;
+    return answers;
 }
 
-Reply Explainer::ask_one(Search& search, const Question& question, double time_limit, Limits& limits)
+Answer Explainer::ask_one(Search& search, const Question& question, double time_limit, Limits& limits)
 {
-    const Trees& trees = map_.forest().trees;
-    Reply reply;
-    reply.source = static_cast<int32_t>(trees.label(question.row));
-    if (question.target == reply.source)
+    const Clock::time_point start = Clock::now(), deadline = after(time_limit);
+    Answer answer = search.nearest(question.row, question.target, deadline, limits);
+    if (answer.cells.empty())
+        return answer;
+    if (answer.label == undecided)
     {
-        reply.label = reply.source;
-        reply.answer.status = Status::optimal;
-        return reply;
+        std::vector<double> row(question.row, question.row + map_.n_columns());
+        move(answer, row.data());
+        answer.label = static_cast<int32_t>(map_.forest().trees.label(row.data()));
     }
-    const bool any_other = question.target == undecided;
-    const Wanted wanted{static_cast<uint32_t>(any_other ? reply.source : question.target), any_other};
-    reply.answer = search.nearest(question.row, wanted, after(time_limit), limits);
-    if (reply.answer.cells.empty())
-        return reply;
-    std::vector<double> row(question.row, question.row + map_.n_columns());
-    move(reply.answer, row.data());
-    reply.label = static_cast<int32_t>(trees.label(row.data()));
-    if (!wanted.accepts(static_cast<uint32_t>(reply.label)))
-        throw std::logic_error("the search ended at a point of another class; please report this model");
-    leave_grown(search, reply.answer);
-    return reply;
+    leave_grown(search, answer, std::min(deadline, Clock::now() + (Clock::now() - start)), limits);
+    return answer;
 }
 
 void Explainer::move(const Answer& answer, double* row) const
@@ -92,13 +77,16 @@ void Explainer::move(const Answer& answer, double* row) const
     }
 }
 
-/// The first query on a map may be the only one; from the second on, each leaves the map grown around it, by about as
-/// much work as its own search took: so all of them cost at most twice the better of never growing and growing all.
-void Explainer::leave_grown(Search& search, const Answer& answer)
+/// The first query on a map may be the only one; from the second on, each leaves the map grown around it, for as long
+/// as its own search took: so all of them cost at most twice the better of never growing and growing all.
+void Explainer::leave_grown(Search& search, const Answer& answer, Clock::time_point deadline, Limits& limits)
 {
     if (answer.evaluated == 0 || answer.status != Status::optimal || !map_.was_asked())
         return;
+    Limits own;
+    own.deadline = deadline;
+    own.poll = [&limits] { return limits.check(never); };
     Reach reach{search.costs(), search.home_total(), search.best().total};
-    map_.grow_around(reach, growth_per_box * answer.evaluated);
+    map_.grow_around(reach, own);
 }
 } // namespace cfmaps

@@ -15,13 +15,6 @@ struct Question
     int32_t target;
 };
 
-struct Reply
-{
-    Answer answer;
-    int32_t label = undecided;  // the class of the answer
-    int32_t source = undecided; // the class of the row
-};
-
 /// Answers questions about one map in one norm, from any number of threads, while the map may grow.
 class Explainer
 {
@@ -29,7 +22,7 @@ public:
     Explainer(Map& map, Norm norm, Norm maximum);
 
     /// Each row within its own time limit, in seconds.
-    std::vector<Reply> ask(std::span<const Question> questions, double time_limit, unsigned n_threads, Limits& limits);
+    std::vector<Answer> ask(std::span<const Question> questions, double time_limit, unsigned n_threads, Limits& limits);
 
     /// Moves a row into the cells of an answer.
     void move(const Answer& answer, double* row) const;
@@ -39,8 +32,8 @@ public:
 private:
     std::unique_ptr<Search> borrow();
     void give_back(std::unique_ptr<Search> search);
-    Reply ask_one(Search& search, const Question& question, double time_limit, Limits& limits);
-    void leave_grown(Search& search, const Answer& answer);
+    Answer ask_one(Search& search, const Question& question, double time_limit, Limits& limits);
+    void leave_grown(Search& search, const Answer& answer, Clock::time_point deadline, Limits& limits);
 
     Map& map_;
     Norm norm_, maximum_;

@@ -10,6 +10,7 @@ namespace cfmaps
 namespace
 {
 constexpr uint32_t most_pair_classes = 8;
+constexpr int32_t outside = -1;
 constexpr size_t most_row_bytes = size_t{128} << 20;
 
 /// A node of a tree without the tests that cannot split its box.
@@ -55,7 +56,8 @@ public:
     void build()
     {
         measure();
-        forest_.constants = in_units(forest_.trees.init.data());
+        forest_.constants.resize(n_lanes_);
+        in_units(forest_.trees.init.data(), forest_.constants.data());
         for (int32_t root : forest_.trees.roots)
             add_tree(root);
         fill_rows();
@@ -68,8 +70,8 @@ private:
         const Trees& trees = forest_.trees;
         const double n_trees = static_cast<double>(trees.roots.size());
         double largest = 0;
-        for (size_t node = 0; node < trees.test.size(); ++node)
-            for (size_t score = 0; trees.test[node] == is_leaf && score < trees.n_scores(); ++score)
+        for (size_t node = 0; node < trees.nodes.size(); ++node)
+            for (size_t score = 0; trees.nodes[node].test == is_leaf && score < trees.n_scores(); ++score)
                 largest = std::max(largest, std::abs(trees.scores_of(node)[score]));
         double total = n_trees * largest;
         for (double start : trees.init)
@@ -87,20 +89,18 @@ private:
     {
         const Trees& trees = forest_.trees;
         const auto whole = [this](double value) { return std::trunc(value * unit_) == value * unit_; };
-        for (size_t node = 0; node < trees.test.size(); ++node)
-            if (trees.test[node] == is_leaf)
+        for (size_t node = 0; node < trees.nodes.size(); ++node)
+            if (trees.nodes[node].test == is_leaf)
                 if (!std::all_of(trees.scores_of(node), trees.scores_of(node) + trees.n_scores(), whole))
                     return false;
         return std::all_of(trees.init.begin(), trees.init.end(), whole);
     }
 
-    std::vector<int32_t> in_units(const double* scores)
+    void in_units(const double* scores, int32_t* out)
     {
         forest_.lanes.margins(scores, margins_.data());
-        std::vector<int32_t> out(n_lanes_);
-        std::transform(margins_.begin(), margins_.end(), out.begin(),
-                       [this](double margin) { return static_cast<int32_t>(std::lround(margin * unit_)); });
-        return out;
+        for (uint32_t lane = 0; lane < n_lanes_; ++lane)
+            out[lane] = static_cast<int32_t>(margins_[lane] * unit_ + (margins_[lane] < 0 ? -0.5 : 0.5));
     }
 
     void add_tree(int32_t root)
@@ -118,84 +118,85 @@ private:
 
     Sides sides_at(int32_t node) const
     {
-        const int32_t test = forest_.trees.test[node];
+        const int32_t test = forest_.trees.nodes[node].test;
         return test < 0 ? Sides{test == always_left, test == always_right} : sides_of(forest_.lattice, box_, test);
     }
 
-    int32_t add_simple(Simple node, const int32_t* low, const int32_t* high)
+    int32_t add_simple(Simple node)
     {
         simple_.push_back(node);
-        low_.insert(low_.end(), low, low + n_lanes_);
-        high_.insert(high_.end(), high, high + n_lanes_);
+        low_.resize(simple_.size() * n_lanes_);
+        high_.resize(simple_.size() * n_lanes_);
         return static_cast<int32_t>(simple_.size()) - 1;
     }
 
     /// The subtree as seen from the box, without tests that do not split it.
     int32_t simplify(int32_t node)
     {
-        const Trees& trees = forest_.trees;
-        for (; trees.test[node] != is_leaf; )
+        const std::vector<TreeNode>& nodes = forest_.trees.nodes;
+        while (nodes[node].test != is_leaf)
         {
             const Sides sides = sides_at(node);
             if (sides.both())
                 return simplify_split(node);
-            node = sides.left ? trees.left[node] : trees.right[node];
+            node = sides.left ? nodes[node].left : nodes[node].right;
         }
-        const std::vector<int32_t> value = in_units(trees.scores_of(node));
-        return add_simple({-1, -1, -1}, value.data(), value.data());
+        const int32_t leaf = add_simple({-1, -1, -1});
+        in_units(forest_.trees.scores_of(node), &low_[leaf * n_lanes_]);
+        std::copy_n(&low_[leaf * n_lanes_], n_lanes_, &high_[leaf * n_lanes_]);
+        return leaf;
     }
 
     int32_t simplify_split(int32_t node)
     {
-        const int32_t test = forest_.trees.test[node];
         const int32_t left = simplify_side(node, false), right = simplify_side(node, true);
-        std::vector<int32_t> low(n_lanes_), high(n_lanes_);
+        const int32_t split = add_simple({forest_.trees.nodes[node].test, left, right});
+        bool same = simple_[left].test < 0 && simple_[right].test < 0;
         for (uint32_t lane = 0; lane < n_lanes_; ++lane)
         {
-            low[lane] = std::min(low_[left * n_lanes_ + lane], low_[right * n_lanes_ + lane]);
-            high[lane] = std::max(high_[left * n_lanes_ + lane], high_[right * n_lanes_ + lane]);
+            int32_t& low = low_[split * n_lanes_ + lane];
+            int32_t& high = high_[split * n_lanes_ + lane];
+            low = std::min(low_[left * n_lanes_ + lane], low_[right * n_lanes_ + lane]);
+            high = std::max(high_[left * n_lanes_ + lane], high_[right * n_lanes_ + lane]);
+            same = same && low == high;
         }
-        const bool same = simple_[left].test < 0 && simple_[right].test < 0 && low == high;
-        return same ? left : add_simple({test, left, right}, low.data(), high.data());
+        return same ? left : split;
     }
 
     int32_t simplify_side(int32_t node, bool right)
     {
         const Lattice& lattice = forest_.lattice;
-        const uint32_t test = forest_.trees.test[node];
-        const uint32_t axis = lattice.tests[test].axis;
-        const std::vector<uint64_t> before(box_.begin() + lattice.word_start[axis],
-                                           box_.begin() + lattice.word_start[axis + 1]);
-        keep_side(lattice, box_, test, right);
-        const int32_t side = simplify(right ? forest_.trees.right[node] : forest_.trees.left[node]);
-        std::copy(before.begin(), before.end(), box_.begin() + lattice.word_start[axis]);
+        const TreeNode& split = forest_.trees.nodes[node];
+        const uint32_t axis = lattice.tests[split.test].axis;
+        const size_t first = lattice.word_start[axis];
+        const uint64_t word = box_[first];
+        std::vector<uint64_t> rest(box_.begin() + first + 1, box_.begin() + lattice.word_start[axis + 1]);
+        keep_side(lattice, box_, split.test, right);
+        const int32_t side = simplify(right ? split.right : split.left);
+        box_[first] = word;
+        std::copy(rest.begin(), rest.end(), box_.begin() + first + 1);
         return side;
     }
 
     /// Makes a piece of the subtree: breadth first, until it has 32 leaves; what is left below hangs on links.
     uint32_t cut_piece(int32_t top)
     {
-        std::vector<int32_t> inside, waiting{top};
-        size_t next = 0;
-        for (; next < waiting.size() && inside.size() + 1 < piece_leaves; ++next)
-        {
-            const Simple& node = simple_[waiting[next]];
-            inside.push_back(waiting[next]);
-            for (int32_t child : {node.left, node.right})
-                if (simple_[child].test >= 0)
-                    waiting.push_back(child);
-        }
-        std::vector<int32_t> leaves;
-        for (int32_t node : inside)
-            for (int32_t child : {simple_[node].left, simple_[node].right})
-                if (std::find(inside.begin(), inside.end(), child) == inside.end())
-                    leaves.push_back(child);
+        std::vector<int32_t> inside{top}, leaves;
+        place_.resize(simple_.size());
+        place_[top] = 0;
+        for (size_t next = 0; next < inside.size(); ++next)
+            for (int32_t child : {simple_[inside[next]].left, simple_[inside[next]].right})
+            {
+                const bool enters = simple_[child].test >= 0 && inside.size() + 1 < piece_leaves;
+                place_[child] = enters ? static_cast<int32_t>(inside.size()) : outside;
+                (enters ? inside : leaves).push_back(child);
+            }
         if (n_lanes_ == 1)
-            std::stable_sort(leaves.begin(), leaves.end(), [this](int32_t a, int32_t b) { return high_[a] < high_[b]; });
+            std::sort(leaves.begin(), leaves.end(),
+                      [this](int32_t a, int32_t b) { return high_[a] != high_[b] ? high_[a] < high_[b] : a < b; });
         const uint32_t piece = static_cast<uint32_t>(forest_.n_pieces++);
         store_leaves(piece, leaves);
-        forest_.inner.resize(forest_.n_pieces * (piece_leaves - 1));
-        store_inner(piece, 0, inside, leaves);
+        store_inner(piece, inside, leaves);
         for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
             if (simple_[leaves[leaf]].test >= 0)
             {
@@ -224,40 +225,49 @@ private:
                 forest_.least[first + leaf - 1] = std::min(forest_.least[first + leaf - 1], forest_.least[first + leaf]);
     }
 
-    /// Stores the inner node at a place of `inside` and gives the leaves below it.
-    uint32_t store_inner(uint32_t piece, size_t place, const std::vector<int32_t>& inside,
-                         const std::vector<int32_t>& leaves)
+    /// Stores the inner nodes, children before parents, each with the leaves on its sides.
+    void store_inner(uint32_t piece, const std::vector<int32_t>& inside, const std::vector<int32_t>& leaves)
     {
-        Inner& inner = forest_.inner[piece * (piece_leaves - 1) + place];
-        const Simple& node = simple_[inside[place]];
-        inner.test = node.test;
+        for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
+            place_[leaves[leaf]] = ~static_cast<int32_t>(leaf);
+        forest_.inner.resize(forest_.n_pieces * (piece_leaves - 1));
+        Inner* inner = &forest_.inner[piece * (piece_leaves - 1)];
         const auto below = [&](int32_t child, uint8_t& at) -> uint32_t
         {
-            const auto found = std::find(inside.begin(), inside.end(), child);
-            at = found == inside.end() ? no_inner : static_cast<uint8_t>(found - inside.begin());
-            if (at != no_inner)
-                return store_inner(piece, at, inside, leaves);
-            return uint32_t{1} << (std::find(leaves.begin(), leaves.end(), child) - leaves.begin());
+            const int32_t place = place_[child];
+            at = place < 0 ? no_inner : static_cast<uint8_t>(place);
+            return place < 0 ? uint32_t{1} << ~place : inner[place].left_leaves | inner[place].right_leaves;
         };
-        inner.left_leaves = below(node.left, inner.left);
-        inner.right_leaves = below(node.right, inner.right);
-        return inner.left_leaves | inner.right_leaves;
+        for (size_t place = inside.size(); place-- > 0;)
+        {
+            const Simple& node = simple_[inside[place]];
+            inner[place].test = node.test;
+            inner[place].left_leaves = below(node.left, inner[place].left);
+            inner[place].right_leaves = below(node.right, inner[place].right);
+        }
     }
 
-    /// Every place of every test, test by test.
-    std::vector<std::vector<Use>> uses() const
+    /// Every place of every test, test by test; `first_use_` says where each begins.
+    std::vector<Use> uses()
     {
-        std::vector<std::vector<Use>> out(forest_.lattice.tests.size());
+        first_use_.assign(forest_.lattice.tests.size() + 2, 0);
+        each_inner([&](uint32_t, const Inner& inner) { ++first_use_[inner.test + 2]; });
+        std::partial_sum(first_use_.begin(), first_use_.end(), first_use_.begin());
+        std::vector<Use> out(first_use_.back());
+        each_inner([&](uint32_t piece, const Inner& inner)
+                   { out[first_use_[inner.test + 1]++] = {piece, inner.left_leaves, inner.right_leaves}; });
+        return out;
+    }
+
+    template <class Visit>
+    void each_inner(Visit visit) const
+    {
         for (uint32_t piece = 0; piece < forest_.n_pieces; ++piece)
         {
-            const int n_inner = std::popcount(forest_.all_leaves[piece]) - 1;
-            for (int place = 0; place < n_inner; ++place)
-            {
-                const Inner& inner = forest_.inner_of(piece)[place];
-                out[inner.test].push_back({piece, inner.left_leaves, inner.right_leaves});
-            }
+            const Inner* inner = forest_.inner_of(piece);
+            for (int place = 0; place + 1 < std::popcount(forest_.all_leaves[piece]); ++place)
+                visit(piece, inner[place]);
         }
-        return out;
     }
 
     void fill_rows()
@@ -275,40 +285,45 @@ private:
             return;
         forest_.has_rows = true;
         forest_.rows_.assign(n_rows * forest_.n_pieces, ~uint32_t{0});
-        const auto places = uses();
+        uses_ = uses();
         for (size_t axis = 0; axis < lattice.n_axes(); ++axis)
-            lattice.is_ordered(axis) ? fill_ordered(axis, places) : fill_categorical(axis, places);
+            lattice.is_ordered(axis) ? fill_ordered(axis) : fill_categorical(axis);
     }
 
     uint32_t* row(size_t index) { return &forest_.rows_[index * forest_.n_pieces]; }
 
-    void fill_ordered(size_t axis, const std::vector<std::vector<Use>>& places)
+    std::span<const Use> places(uint32_t test) const
+    {
+        return {&uses_[first_use_[test]], &uses_[first_use_[test + 1]]};
+    }
+
+    void fill_ordered(size_t axis)
     {
         const uint32_t first = forest_.lattice.first_test[axis], end = forest_.lattice.first_test[axis + 1];
         for (uint32_t test = first; test < end; ++test) // begins right of the test: left of it is gone
         {
             if (test > first)
                 std::copy_n(row(2 * (test - 1) + 1), forest_.n_pieces, row(2 * test + 1));
-            for (const Use& use : places[test])
+            for (const Use& use : places(test))
                 row(2 * test + 1)[use.piece] &= ~use.left_leaves;
         }
         for (uint32_t test = end; test-- > first;) // ends left of the test
         {
             if (test + 1 < end)
                 std::copy_n(row(2 * (test + 1)), forest_.n_pieces, row(2 * test));
-            for (const Use& use : places[test])
+            for (const Use& use : places(test))
                 row(2 * test)[use.piece] &= ~use.right_leaves;
         }
     }
 
-    void fill_categorical(size_t axis, const std::vector<std::vector<Use>>& places)
+    void fill_categorical(size_t axis)
     {
         const Lattice& lattice = forest_.lattice;
         for (uint32_t test = lattice.first_test[axis]; test < lattice.first_test[axis + 1]; ++test)
         {
             const auto& set = lattice.sets[lattice.tests[test].rank];
             for (uint32_t cell = 0; cell < lattice.n_cells[axis]; ++cell)
-                for (const Use& use : places[test])
+                for (const Use& use : places(test))
                     row(forest_.category_row_[axis] + cell)[use.piece] &=
                         set[cell / 64] >> (cell % 64) & 1 ? ~use.right_leaves : ~use.left_leaves;
         }
@@ -321,6 +336,9 @@ private:
     std::vector<double> margins_;
     std::vector<Simple> simple_;
     std::vector<int32_t> low_, high_;
+    std::vector<int32_t> place_; // of a simple node: among the inner nodes, or ~ its leaf
+    std::vector<Use> uses_;
+    std::vector<size_t> first_use_;
 };
 
 Forest::Forest(Lattice lattice_in, Trees trees_in)

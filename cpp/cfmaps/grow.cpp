@@ -42,11 +42,11 @@ Node Grower::split_once(uint32_t id, ConstBox box)
     return nodes_.read(id);
 }
 
-Node Grower::settle(uint32_t id, uint32_t test, uint32_t pair)
+Node Grower::settle(uint32_t id, uint32_t test, uint32_t pair, bool is_new)
 {
     const Node left = nodes_.read(pair), right = nodes_.read(pair + 1);
     const bool merge = left.is_leaf() && right.is_leaf() && left.label() == right.label();
-    if (merge && pairs_.is_last(pair))
+    if (merge && is_new && pairs_.is_last(pair)) // a reader may stand before a pair that it has seen
         pairs_.give_back();
     const Node node = merge ? left : Node::inner(test, pair, left.classes() | right.classes());
     if (node.word() != nodes_.read(id).word())
@@ -113,7 +113,7 @@ Node Grower::grow_inner(uint32_t id, Node node, size_t depth)
         if (reach_)
             reach_->total.set(forest_.lattice.tests[node.test()].axis, before);
     }
-    return settle(id, node.test(), node.child());
+    return settle(id, node.test(), node.child(), false);
 }
 
 Node Grower::grow_open(uint32_t id, size_t depth)
@@ -142,7 +142,7 @@ Node Grower::grow_open(uint32_t id, size_t depth)
         if (reach_)
             reach_->total.set(forest_.lattice.tests[test].axis, before);
     }
-    return settle(id, test, pair);
+    return settle(id, test, pair, true);
 }
 
 uint8_t Grower::possible(const State& state) const

@@ -31,8 +31,9 @@ public:
     /// Splits an open leaf once, or finds its class.
     Node split_once(uint32_t id, ConstBox box);
 
-    /// Writes an inner node over its children, or the leaf that two leaves of one class make together.
-    Node settle(uint32_t id, uint32_t test, uint32_t pair);
+    /// Writes an inner node over its children, or the leaf that two leaves of one class make together. A pair that no
+    /// reader can have seen is used again.
+    Node settle(uint32_t id, uint32_t test, uint32_t pair, bool is_new);
 
 private:
     struct Frame

@@ -21,6 +21,11 @@ void Lattice::finish()
             cell_start[axis] = cell_start[axis - 1] + n_cells[axis - 1];
         word_start[axis + 1] = word_start[axis] + (is_ordered(axis) ? 1 : (n_cells[axis] + 63) / 64);
     }
+    for (Test& test : tests)
+    {
+        test.first_cell = static_cast<uint32_t>(cell_start[test.axis]);
+        test.ordered = is_ordered(test.axis);
+    }
 }
 
 std::vector<uint64_t> whole_box(const Lattice& lattice)
@@ -48,9 +53,9 @@ bool holds(const Lattice& lattice, ConstBox box, size_t axis, uint32_t cell)
 
 Sides sides_of(const Lattice& lattice, ConstBox box, uint32_t test)
 {
-    const auto [axis, rank] = lattice.tests[test];
+    const auto& [axis, rank, first_cell, ordered] = lattice.tests[test];
     const size_t first = lattice.word_start[axis];
-    if (lattice.is_ordered(axis))
+    if (ordered)
         return {low_end(box[first]) <= rank, high_end(box[first]) > rank};
     Sides sides{false, false};
     const auto& set = lattice.sets[rank];
@@ -64,9 +69,9 @@ Sides sides_of(const Lattice& lattice, ConstBox box, uint32_t test)
 
 void keep_side(const Lattice& lattice, BoxSpan box, uint32_t test, bool right)
 {
-    const auto [axis, rank] = lattice.tests[test];
+    const auto& [axis, rank, first_cell, ordered] = lattice.tests[test];
     const size_t first = lattice.word_start[axis];
-    if (lattice.is_ordered(axis))
+    if (ordered)
     {
         const uint64_t word = box[first];
         box[first] = right ? interval(std::max(low_end(word), rank + 1), high_end(word))

@@ -15,7 +15,9 @@ using std::size_t;
 struct Test
 {
     uint32_t axis;
-    uint32_t rank; // ordered axis: cells 0..rank go left; categorical axis: row of the table of sets
+    uint32_t rank;           // ordered axis: cells 0..rank go left; categorical axis: row of the table of sets
+    uint32_t first_cell = 0; // of the axis, in the flat arrays
+    bool ordered = true;
 };
 
 /// Axes, their cells with closed ends, and every distinct test, sorted by axis and rank.

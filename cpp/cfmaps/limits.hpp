@@ -35,24 +35,23 @@ public:
     /// Counts work done; true when the work has to end.
     bool spend(std::size_t n_nodes)
     {
-        const std::size_t spent = spent_.fetch_add(n_nodes, std::memory_order_relaxed) + n_nodes;
-        if (spent >= most_nodes || is_past(deadline))
+        if (spent_.fetch_add(n_nodes, std::memory_order_relaxed) + n_nodes >= most_nodes)
             stop();
-        return is_stopped();
+        return check(never);
     }
 
     /// Looks at the clock and, every 50 ms, asks `poll`; true when the work has to end.
     bool check(Clock::time_point own_deadline)
     {
-        if (is_stopped() || is_past(own_deadline))
-            return true;
+        if (is_past(deadline))
+            stop();
         if (poll && std::this_thread::get_id() == owner_ && is_past(next_poll_))
         {
             next_poll_ = Clock::now() + std::chrono::milliseconds(50);
             if (poll())
                 stop();
         }
-        return is_stopped();
+        return is_stopped() || is_past(own_deadline);
     }
 
 private:

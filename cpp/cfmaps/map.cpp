@@ -22,6 +22,19 @@ struct Joint
     uint32_t id, test, pair;
 };
 
+/// Names the thread that builds, as its progress function may call back.
+class Builder
+{
+public:
+    explicit Builder(std::atomic<std::thread::id>& name) : name_(name) { name_ = std::this_thread::get_id(); }
+    ~Builder() { name_ = std::thread::id(); }
+    Builder(const Builder&) = delete;
+    Builder& operator=(const Builder&) = delete;
+
+private:
+    std::atomic<std::thread::id>& name_;
+};
+
 /// Opens the top of the map until it has enough parts for all threads.
 std::vector<Joint> open_top(Grower& grower, const Nodes& nodes, const Lattice& lattice, size_t n_tasks,
                             std::deque<Task>& tasks)
@@ -60,7 +73,10 @@ Map::Map(Lattice lattice, Trees trees, size_t n_columns)
 
 bool Map::build(Limits& limits, unsigned n_threads, const std::function<void(double, size_t)>& progress)
 {
+    if (builder_ == std::this_thread::get_id())
+        throw std::invalid_argument("build was called from its own progress function");
     const std::lock_guard lock(growing_);
+    const Builder here(builder_);
     const size_t n_tasks = n_threads > 1 ? tasks_per_thread * n_threads : 1;
     std::deque<Task> tasks;
     const std::vector<Joint> joints = open_top(grower_, nodes_, forest_.lattice, n_tasks, tasks);
@@ -78,18 +94,17 @@ bool Map::build(Limits& limits, unsigned n_threads, const std::function<void(dou
     };
     run_threads(n_threads, work, watch, [&] { limits.stop(); });
     for (auto joint = joints.rbegin(); joint != joints.rend(); ++joint)
-        grower_.settle(joint->id, joint->test, joint->pair);
+        grower_.settle(joint->id, joint->test, joint->pair, false);
     return is_complete();
 }
 
-void Map::grow_around(Reach& reach, size_t n_nodes)
+void Map::grow_around(Reach& reach, Limits& limits)
 {
-    const std::unique_lock lock(growing_, std::try_to_lock);
-    if (!lock || nodes_.n_taken() >= most_nodes)
+    if (builder_ == std::this_thread::get_id())
         return;
-    Limits limits;
-    limits.most_nodes = n_nodes;
-    grower_.grow(0, whole_box(forest_.lattice), limits, &reach);
+    const std::unique_lock lock(growing_, std::try_to_lock);
+    if (lock && nodes_.n_taken() < most_nodes)
+        grower_.grow(0, whole_box(forest_.lattice), limits, &reach);
 }
 
 bool Map::is_complete() const

@@ -33,7 +33,7 @@ public:
     bool build(Limits& limits, unsigned n_threads, const std::function<void(double, size_t)>& progress);
 
     /// Grows what is within reach of a query, unless another thread is growing or the map is large enough.
-    void grow_around(Reach& reach, size_t n_nodes);
+    void grow_around(Reach& reach, Limits& limits);
 
     bool is_complete() const;
     /// Whether a query came before this one.
@@ -57,6 +57,7 @@ private:
     Nodes nodes_;
     size_t n_columns_;
     std::mutex growing_; // one writer at a time; readers need no lock
+    std::atomic<std::thread::id> builder_{};
     Grower grower_;
     mutable std::atomic<bool> is_complete_{false};
     std::atomic<bool> was_asked_{false};

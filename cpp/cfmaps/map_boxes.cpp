@@ -20,7 +20,7 @@ std::vector<uint64_t> Map::region(std::span<const uint32_t> cells) const
                 break;
             test = verdict.cut;
         }
-        const auto [axis, rank] = forest_.lattice.tests[test];
+        const auto& [axis, rank, first_cell, ordered] = forest_.lattice.tests[test];
         const uint32_t cell = cells[axis];
         const bool right = forest_.lattice.is_ordered(axis)
                                ? cell > rank

@@ -13,27 +13,24 @@ CFMAPS_FOR_EVERY_PROCESSOR
 void narrow_sorted(const Forest& forest, const State& from, State& to, const uint32_t* row)
 {
     const int32_t *most = forest.most.data(), *least = forest.least.data();
-    int32_t constant = from.constant[0], low = 0, high = 0;
-    uint32_t n_live = 0;
-    for (uint32_t tree = 0; tree < from.n_live; ++tree)
+    int32_t constant = from.lanes[0], low = 0, high = 0;
+    LiveTree* next = to.live.data();
+    for (const LiveTree *tree = from.live.data(), *end = tree + from.n_live; tree != end; ++tree)
     {
-        const uint32_t piece = from.piece[tree], leaves = from.leaves[tree] & row[piece];
+        const uint32_t piece = tree->piece, leaves = tree->leaves & row[piece];
         const int32_t largest = most[piece * piece_leaves + 31 - std::countl_zero(leaves)];
         const int32_t smallest = least[piece * piece_leaves + std::countr_zero(leaves)];
         const bool live = largest != smallest;
-        to.leaves[n_live] = leaves;
-        to.piece[n_live] = piece;
-        to.node[n_live] = from.node[tree];
-        to.spread[n_live] = largest - smallest;
-        n_live += live;
+        *next = {piece, leaves, largest - smallest, tree->node};
+        next += live;
         constant += live ? 0 : smallest;
         low += live ? smallest : 0;
         high += live ? largest : 0;
     }
-    to.n_live = n_live;
-    to.constant[0] = constant;
-    to.low[0] = low;
-    to.high[0] = high;
+    to.n_live = static_cast<uint32_t>(next - to.live.data());
+    to.lanes[0] = constant;
+    to.lanes[1] = low;
+    to.lanes[2] = high;
 }
 
 /// Extremes of the leaves of a mask, in every lane.
@@ -55,35 +52,27 @@ inline void extremes(const Forest& forest, uint32_t piece, uint32_t leaves, int3
 }
 
 CFMAPS_FOR_EVERY_PROCESSOR
-void narrow_lanes(const Forest& forest, const State& from, State& to, const uint32_t* row)
+void narrow_lanes(const Forest& forest, const State& from, State& to, const uint32_t* row, int32_t* extreme)
 {
     const uint32_t n_lanes = forest.lanes.n_lanes;
-    int32_t low[64], high[64]; // pairs of 8 classes make 28 lanes; more classes take the vectors below
-    std::vector<int32_t> many;
-    if (n_lanes > 64)
-        many.resize(2 * n_lanes);
-    int32_t *smallest = many.empty() ? low : many.data(), *largest = many.empty() ? high : many.data() + n_lanes;
-    to.constant = from.constant;
-    std::fill_n(to.low.begin(), n_lanes, 0);
-    std::fill_n(to.high.begin(), n_lanes, 0);
+    int32_t *smallest = extreme, *largest = extreme + n_lanes;
+    std::copy_n(from.lanes.data(), n_lanes, to.constant());
+    std::fill_n(to.low(), 2 * n_lanes, 0);
     uint32_t n_live = 0;
     for (uint32_t tree = 0; tree < from.n_live; ++tree)
     {
-        const uint32_t piece = from.piece[tree], leaves = from.leaves[tree] & row[piece];
+        const uint32_t piece = from.live[tree].piece, leaves = from.live[tree].leaves & row[piece];
         extremes(forest, piece, leaves, smallest, largest);
         int32_t spread = 0;
         for (uint32_t lane = 0; lane < n_lanes; ++lane)
             spread += largest[lane] - smallest[lane];
-        to.leaves[n_live] = leaves;
-        to.piece[n_live] = piece;
-        to.node[n_live] = from.node[tree];
-        to.spread[n_live] = spread;
+        to.live[n_live] = {piece, leaves, spread, from.live[tree].node};
         n_live += spread != 0;
-        int32_t* sum = spread ? to.low.data() : to.constant.data();
+        int32_t* sum = spread ? to.low() : to.constant();
         for (uint32_t lane = 0; lane < n_lanes; ++lane)
             sum[lane] += smallest[lane];
         for (uint32_t lane = 0; spread && lane < n_lanes; ++lane)
-            to.high[lane] += largest[lane];
+            to.high()[lane] += largest[lane];
     }
     to.n_live = n_live;
 }
@@ -105,17 +94,15 @@ void unite_rows(uint32_t* out, const uint32_t* row, size_t n)
 
 void State::reserve(size_t n_trees, size_t n_lanes)
 {
-    leaves.resize(n_trees + 1); // a tree that leaves the list is written once past its end
-    piece.resize(n_trees + 1);
-    spread.resize(n_trees + 1);
-    node.resize(n_trees + 1);
-    constant.resize(n_lanes);
-    low.resize(n_lanes);
-    high.resize(n_lanes);
+    if (live.size() <= n_trees)
+        live.resize(n_trees + 1); // a tree that leaves the list is written once past its end
+    if (lanes.size() != 3 * n_lanes)
+        lanes.resize(3 * n_lanes);
 }
 
 Narrower::Narrower(const Forest& forest)
-    : forest_(forest), joined_(forest.n_pieces), category_(forest.n_pieces), weight_(forest.lattice.tests.size(), 0)
+    : forest_(forest), joined_(forest.n_pieces), category_(forest.n_pieces), weight_(forest.lattice.tests.size(), 0),
+      extreme_(2 * forest.lanes.n_lanes)
 {
 }
 
@@ -123,13 +110,9 @@ void Narrower::start(State& state, ConstBox box)
 {
     state.reserve(forest_.roots.size(), forest_.lanes.n_lanes);
     state.n_live = static_cast<uint32_t>(forest_.roots.size());
-    state.constant = forest_.constants;
+    std::copy(forest_.constants.begin(), forest_.constants.end(), state.constant());
     for (uint32_t tree = 0; tree < state.n_live; ++tree)
-    {
-        state.piece[tree] = forest_.roots[tree];
-        state.leaves[tree] = forest_.all_leaves[forest_.roots[tree]];
-        state.node[tree] = 0;
-    }
+        state.live[tree] = {forest_.roots[tree], forest_.all_leaves[forest_.roots[tree]], 0, 0};
     clear();
     for (size_t axis = 0; axis < forest_.lattice.n_axes(); ++axis)
         add_axis(box, axis);
@@ -187,7 +170,7 @@ void Narrower::apply(const State& from, State& to, ConstBox box)
     if (!forest_.has_rows)
     {
         for (uint32_t tree = 0; tree < from.n_live; ++tree)
-            joined_[from.piece[tree]] = forest_.reached(from.piece[tree], box);
+            joined_[from.live[tree].piece] = forest_.reached(from.live[tree].piece, box);
         only_row_ = joined_.data();
     }
     else if (n_rows_ == 0)
@@ -206,20 +189,18 @@ void Narrower::narrow(const State& from, State& to, const uint32_t* row)
     if (forest_.lanes.n_lanes == 1)
         narrow_sorted(forest_, from, to, row);
     else
-        narrow_lanes(forest_, from, to, row);
+        narrow_lanes(forest_, from, to, row, extreme_.data());
 }
 
-/// The leaves of a tree over a box, below every link that is the only leaf left.
-void Narrower::descend(uint32_t& piece, uint32_t& leaves, uint8_t& node, ConstBox box) const
+/// Below every link that is the only leaf left.
+void Narrower::descend(LiveTree& tree, ConstBox box) const
 {
-    while (std::has_single_bit(leaves))
+    while (std::has_single_bit(tree.leaves))
     {
-        const int32_t below = forest_.link[forest_.leaf_of(piece, std::countr_zero(leaves))];
+        const int32_t below = forest_.link[forest_.leaf_of(tree.piece, std::countr_zero(tree.leaves))];
         if (below < 0)
             return;
-        piece = static_cast<uint32_t>(below);
-        leaves = forest_.reached(piece, box);
-        node = 0;
+        tree = {static_cast<uint32_t>(below), forest_.reached(static_cast<uint32_t>(below), box), 0, 0};
     }
 }
 
@@ -227,70 +208,53 @@ void Narrower::descend(uint32_t& piece, uint32_t& leaves, uint8_t& node, ConstBo
 void Narrower::follow_links(State& state, ConstBox box)
 {
     const uint32_t n_lanes = forest_.lanes.n_lanes;
-    std::vector<int32_t> smallest(n_lanes), largest(n_lanes);
-    std::fill_n(state.low.begin(), n_lanes, 0);
-    std::fill_n(state.high.begin(), n_lanes, 0);
+    int32_t *smallest = extreme_.data(), *largest = smallest + n_lanes;
+    std::fill_n(state.low(), 2 * n_lanes, 0);
     uint32_t n_live = 0;
-    for (uint32_t tree = 0; tree < state.n_live; ++tree)
+    for (uint32_t place = 0; place < state.n_live; ++place)
     {
-        uint32_t piece = state.piece[tree], leaves = state.leaves[tree];
-        uint8_t node = state.node[tree];
-        descend(piece, leaves, node, box);
-        extremes(forest_, piece, leaves, smallest.data(), largest.data());
-        if (std::has_single_bit(leaves))
-            smallest = largest;
-        int32_t spread = 0;
+        LiveTree tree = state.live[place];
+        descend(tree, box);
+        extremes(forest_, tree.piece, tree.leaves, smallest, largest);
+        if (std::has_single_bit(tree.leaves))
+            std::copy_n(largest, n_lanes, smallest);
+        tree.spread = 0;
+        for (uint32_t lane = 0; lane < n_lanes; ++lane)
+            tree.spread += largest[lane] - smallest[lane];
         for (uint32_t lane = 0; lane < n_lanes; ++lane)
         {
-            spread += largest[lane] - smallest[lane];
-            state.low[lane] += smallest[lane];
-            state.high[lane] += largest[lane];
+            (tree.spread ? state.low() : state.constant())[lane] += smallest[lane];
+            state.high()[lane] += tree.spread ? largest[lane] : 0;
         }
-        if (spread == 0)
-            for (uint32_t lane = 0; lane < n_lanes; ++lane)
-            {
-                state.constant[lane] += smallest[lane];
-                state.low[lane] -= smallest[lane];
-                state.high[lane] -= smallest[lane];
-            }
-        state.piece[n_live] = piece;
-        state.leaves[n_live] = leaves;
-        state.node[n_live] = node;
-        state.spread[n_live] = spread;
-        n_live += spread != 0;
+        state.live[n_live] = tree;
+        n_live += tree.spread != 0;
     }
     state.n_live = n_live;
 }
 
 int32_t Narrower::best_cut(State& state)
 {
-    for (uint32_t tree = 0; tree < state.n_live; ++tree)
+    int32_t best = -1;
+    int64_t most = 0;
+    for (uint32_t place = 0; place < state.n_live; ++place)
     {
-        const Inner* inner = forest_.inner_of(state.piece[tree]);
-        const uint32_t leaves = state.leaves[tree];
-        uint8_t at = state.node[tree];
+        LiveTree& tree = state.live[place];
+        const Inner* inner = forest_.inner_of(tree.piece);
+        const Inner* at = inner + tree.node;
         for (;;)
         {
-            if (!(leaves & inner[at].left_leaves))
-                at = inner[at].right;
-            else if (!(leaves & inner[at].right_leaves))
-                at = inner[at].left;
-            else
+            const bool left = tree.leaves & at->left_leaves, right = tree.leaves & at->right_leaves;
+            if (left && right)
                 break;
+            at = inner + (left ? at->left : at->right);
         }
-        state.node[tree] = at;
-        int64_t& weight = weight_[inner[at].test];
-        if (weight == 0)
-            weighed_.push_back(inner[at].test);
-        weight += state.spread[tree];
+        tree.node = static_cast<uint32_t>(at - inner);
+        const int64_t weight = weight_[at->test] += tree.spread;
+        best = weight > most ? static_cast<int32_t>(at->test) : best; // weights only grow: the last to lead is the best
+        most = std::max(most, weight);
     }
-    int32_t best = -1;
-    for (uint32_t test : weighed_)
-        if (best < 0 || weight_[test] > weight_[best])
-            best = static_cast<int32_t>(test);
-    for (uint32_t test : weighed_)
-        weight_[test] = 0;
-    weighed_.clear();
+    for (uint32_t place = 0; place < state.n_live; ++place)
+        weight_[forest_.inner_of(state.live[place].piece)[state.live[place].node].test] = 0;
     return best;
 }
 
@@ -299,17 +263,9 @@ bool Narrower::surely_beats(const State& state, uint32_t winner, uint32_t loser)
     const Lanes& lanes = forest_.lanes;
     int64_t ahead; // a bound on how far the winner leads
     if (!lanes.pairs)
-        ahead = int64_t{state.constant[winner]} + state.low[winner] - state.constant[loser] - state.high[loser];
-    else if (winner < loser)
-    {
-        const uint32_t lane = lanes.pair(winner, loser);
-        ahead = int64_t{state.constant[lane]} + state.low[lane];
-    }
+        ahead = state.least(winner) - state.most(loser);
     else
-    {
-        const uint32_t lane = lanes.pair(loser, winner);
-        ahead = -(int64_t{state.constant[lane]} + state.high[lane]);
-    }
+        ahead = winner < loser ? state.least(lanes.pair(winner, loser)) : -state.most(lanes.pair(loser, winner));
     const int64_t slack = lanes.pairs ? forest_.slack : 2 * int64_t{forest_.slack};
     return winner < loser ? ahead >= slack : ahead > slack; // a tie goes to the first class
 }

@@ -6,16 +6,27 @@
 
 namespace cfmaps
 {
+/// A tree that can still give different values in a box.
+struct LiveTree
+{
+    uint32_t piece, leaves;
+    int32_t spread; // largest minus smallest value, over all lanes
+    uint32_t node;  // inner node of the piece above which nothing splits the box
+};
+
 /// The live trees over a box, and the bounds of every lane.
 struct State
 {
     uint32_t n_live = 0;
-    std::vector<uint32_t> leaves, piece;
-    std::vector<int32_t> spread;          // largest minus smallest value, over all lanes
-    std::vector<uint8_t> node;            // inner node of the piece above which nothing splits the box
-    std::vector<int32_t> constant, low, high; // per lane: trees with one value; bounds of the live ones
+    std::vector<LiveTree> live;
+    std::vector<int32_t> lanes; // per lane the sum of trees with one value, then the least and most the others add
 
     void reserve(size_t n_trees, size_t n_lanes);
+    int32_t* constant() { return lanes.data(); }
+    int32_t* low() { return lanes.data() + lanes.size() / 3; }
+    int32_t* high() { return lanes.data() + 2 * (lanes.size() / 3); }
+    int64_t least(size_t lane) const { return int64_t{lanes[lane]} + lanes[lanes.size() / 3 + lane]; }
+    int64_t most(size_t lane) const { return int64_t{lanes[lane]} + lanes[2 * (lanes.size() / 3) + lane]; }
 };
 
 /// The classes a search accepts: one, or every class but one.
@@ -61,7 +72,7 @@ public:
 private:
     void add_row(const uint32_t* row);
     void narrow(const State& from, State& to, const uint32_t* row);
-    void descend(uint32_t& piece, uint32_t& leaves, uint8_t& node, ConstBox box) const;
+    void descend(LiveTree& tree, ConstBox box) const;
     void follow_links(State& state, ConstBox box);
 
     const Forest& forest_;
@@ -69,6 +80,6 @@ private:
     const uint32_t* only_row_ = nullptr;
     std::vector<uint32_t> joined_, category_;
     std::vector<int64_t> weight_; // per test, zero between calls
-    std::vector<uint32_t> weighed_;
+    std::vector<int32_t> extreme_;
 };
 } // namespace cfmaps

@@ -24,9 +24,9 @@ void prefer_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t n
 
 Nodes::~Nodes()
 {
-    for (auto& block : blocks_)
-        if (Word* words = block.load())
-            ::operator delete(words, page);
+    for (int block = 0; block < static_cast<int>(blocks_.size()); ++block)
+        if (Word* words = blocks_[block].load())
+            ::operator delete(words + first_of(block), page);
 }
 
 uint32_t Nodes::take_run()
@@ -41,7 +41,7 @@ uint32_t Nodes::take_run()
         const size_t n_bytes = (size_t{run} << block) * sizeof(Word);
         void* memory = ::operator new(n_bytes, page);
         prefer_large_pages(memory, n_bytes);
-        blocks_[block].store(static_cast<Word*>(memory), std::memory_order_release);
+        blocks_[block].store(static_cast<Word*>(memory) - first_of(block), std::memory_order_release);
         n_bytes_.fetch_add(n_bytes, std::memory_order_relaxed);
     }
     n_taken_.store(first + run, std::memory_order_relaxed);

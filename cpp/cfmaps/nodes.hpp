@@ -56,6 +56,12 @@ public:
     Nodes& operator=(const Nodes&) = delete;
 
     Node read(uint32_t id) const { return Node(at(id).load(std::memory_order_acquire)); }
+    /// Fetches a node that will be read soon; any number will do.
+    void prefetch(uint32_t id) const
+    {
+        if (const Word* words = blocks_[block_of(id) % blocks_.size()].load(std::memory_order_relaxed))
+            __builtin_prefetch(words + id);
+    }
     void write(uint32_t id, Node node) { at(id).store(node.word(), std::memory_order_release); }
 
     /// The first of `run` new nodes.
@@ -68,14 +74,15 @@ private:
     static_assert(sizeof(Word) == 8 && Word::is_always_lock_free);
 
     static int block_of(uint32_t id) { return 31 - std::countl_zero(id / run + 1); }
-    static uint32_t first_of(int block) { return ((1u << block) - 1) * run; }
+    static size_t first_of(int block) { return ((size_t{1} << block) - 1) * run; }
     Word& at(uint32_t id) const
     {
         const int block = block_of(id);
-        return blocks_[block].load(std::memory_order_acquire)[id - first_of(block)];
+        return blocks_[block].load(std::memory_order_acquire)[id];
     }
 
-    mutable std::array<std::atomic<Word*>, 23> blocks_{};
+    // Each pointer is moved back by the number of nodes in the blocks before it, so that a node's id is its index.
+    std::array<std::atomic<Word*>, 23> blocks_{};
     std::atomic<size_t> n_taken_{0}, n_bytes_{0};
     std::mutex growing_;
 };

@@ -10,8 +10,8 @@ namespace
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double first_radius = 0.25; // of the way to the first answer found
 constexpr double growth = 1.4;        // of the radius from pass to pass
+constexpr double fine_bracket = 1.3;   // around the first radius of a cold search
 constexpr size_t dive_patience = 4096;
-constexpr size_t check_every = 64;
 } // namespace
 
 Search::Search(const Forest& forest, const Nodes& nodes, const Norm& norm, const Norm& maximum)
@@ -22,30 +22,57 @@ Search::Search(const Forest& forest, const Nodes& nodes, const Norm& norm, const
         scout_ = std::make_unique<Search>(forest, nodes, maximum, maximum);
 }
 
-Answer Search::nearest(const double* row, Wanted wanted, Clock::time_point deadline, Limits& limits)
+Answer Search::nearest(const double* row, int32_t target, Clock::time_point deadline, Limits& limits)
 {
-    wanted_ = wanted;
     limits_ = &limits;
-    const bool many = forest_.lanes.n_classes > 8; // then several classes share a bit
-    wanted_bits_ = wanted.all_others ? (many ? 0xFF : ~Node::class_bit(wanted.label)) : Node::class_bit(wanted.label);
     deadline_ = deadline;
     visited_ = evaluated_ = 0;
+    costs_.prepare(row);
     Answer answer;
+    answer.source = static_cast<int32_t>(label_of(row));
+    if (answer.source == target)
+    {
+        answer.status = Status::optimal;
+        answer.label = target;
+        return answer;
+    }
+    want(target, answer.source);
     if (scout_ && !find_unit(row, answer))
         return answer;
-    if (!scout_)
-        costs_.prepare(row);
     deepen(answer);
     answer.visited += visited_;
     answer.evaluated += evaluated_;
     return answer;
 }
 
+void Search::want(int32_t target, uint32_t source)
+{
+    const bool any_other = target == undecided;
+    wanted_ = {any_other ? source : static_cast<uint32_t>(target), any_other};
+    const uint8_t bit = Node::class_bit(wanted_.label);
+    // With more than 8 classes several share a bit.
+    wanted_bits_ = !any_other ? bit : forest_.lanes.n_classes > 8 ? 0xFF : static_cast<uint8_t>(~bit);
+}
+
+/// The map knows the class of a row in its decided part; elsewhere, and beyond the limits, the trees do.
+uint32_t Search::label_of(const double* row) const
+{
+    Node node = nodes_.read(0);
+    if (!costs_.is_inside())
+        return forest_.trees.label(row);
+    while (node.is_inner())
+    {
+        const Test& test = lattice_.tests[node.test()];
+        node = nodes_.read(node.child() + goes_right(test, costs_.home(test.axis)));
+    }
+    return node.is_leaf() ? node.label() : forest_.trees.label(row);
+}
+
 /// Powers of gaps overflow or vanish unless they are taken in a unit near the answer: the optimum of the maximum
 /// norm is within a factor of the number of axes of it. False when the scout's answer stands.
 bool Search::find_unit(const double* row, Answer& answer)
 {
-    answer = scout_->nearest(row, wanted_, deadline_, *limits_);
+    answer = scout_->nearest(row, wanted_.all_others ? undecided : static_cast<int32_t>(wanted_.label), deadline_, *limits_);
     if (answer.status != Status::optimal || answer.distance == 0)
     {
         if (answer.status == Status::feasible) // in this norm it is farther
@@ -77,13 +104,10 @@ void Search::deepen(Answer& answer)
     Candidate incumbent;
     try
     {
-        incumbent = dive();
-        if (!incumbent.found)
-            search_outwards(smallest_step(), infinity, answer.lower_bound);
-        else if (incumbent.total > 0)
-            search_outwards(costs_.root(incumbent.total) * first_radius, costs_.root(incumbent.total), answer.lower_bound);
-        if (!best_.found && !is_exhausted_)
-            pass(incumbent);
+        if (nodes_.read(0).is_open())
+            deepen_cold(answer.lower_bound);
+        else
+            deepen_warm(incumbent, answer.lower_bound);
         answer.status = best_.found ? Status::optimal : Status::infeasible;
     }
     catch (const Stopped&)
@@ -93,9 +117,52 @@ void Search::deepen(Answer& answer)
         answer.status = best_.found ? Status::feasible : Status::unknown;
     }
     answer.distance = best_.found ? costs_.root(best_.total) : infinity;
+    answer.label = best_.label;
     answer.cells = best_.cells;
     if (answer.status == Status::optimal || answer.status == Status::infeasible)
         answer.lower_bound = answer.distance;
+}
+
+void Search::deepen_cold(double& proven)
+{
+    double high = costs_.root(largest_total()), low = smallest_step();
+    if (!may_hold_within(infinity)) { best_ = {}; return; }
+    while (high > low * fine_bracket)
+    {
+        const double middle = std::sqrt(low * high);
+        (may_hold_within(costs_.raised(middle)) ? high : low) = middle;
+    }
+    is_exhausted_ = false;
+    proven = low;
+    search_outwards(high, infinity, proven);
+    if (!best_.found)
+        pass(Candidate{.total = infinity});
+}
+
+bool Search::may_hold_within(double cap)
+{
+    best_ = {.total = cap};
+    total_ = home_total();
+    for (size_t axis = 0; axis < cells_.size(); ++axis)
+        cells_[axis] = costs_.home(axis);
+    Frame& top = frame(0);
+    top.box = whole_box(lattice_);
+    narrower_.clear();
+    shrink(top.box);
+    narrower_.start(top.state, top.box);
+    ++evaluated_;
+    return narrower_.may_hold(top.state, wanted_);
+}
+
+void Search::deepen_warm(Candidate& incumbent, double& proven)
+{
+    incumbent = dive();
+    if (!incumbent.found)
+        search_outwards(smallest_step(), infinity, proven);
+    else if (incumbent.total > 0)
+        search_outwards(costs_.root(incumbent.total) * first_radius, costs_.root(incumbent.total), proven);
+    if (!best_.found && !is_exhausted_)
+        pass(incumbent);
 }
 
 /// Any wanted point, by the near side first. Without one the space is exhausted or so was the patience.
@@ -167,45 +234,40 @@ void Search::pass(const Candidate& bound)
         return;
     uint32_t id = 0;
     do
-        walk_down(id);
+        walk_down(nodes_.read(id));
     while (!(any_will_do_ && best_.found) && next_waiting(id));
 }
 
 /// Follows the near sides from a node to a leaf and leaves the far sides that may win waiting.
-void Search::walk_down(uint32_t id)
+void Search::walk_down(Node node)
 {
-    for (;; ++visited_)
+    while (node.is_inner())
     {
-        const Node node = nodes_.read(id);
-        if (!(node.classes() & wanted_bits_))
-            return;
-        if (node.is_leaf())
-            return wanted_.accepts(node.label()) ? offer() : void();
+        ++visited_;
         tick();
-        if (node.is_open())
-            return enter_open();
-        const bool right = near_is_right(node.test());
-        const uint32_t far = node.child() + !right;
-        if (nodes_.read(far).classes() & wanted_bits_)
-            wait_for_far(far, node.test(), !right);
-        id = node.child() + right;
-        if (!lattice_.is_ordered(lattice_.tests[node.test()].axis))
+        const Test& test = lattice_.tests[node.test()];
+        const bool right = goes_right(test, cells_[test.axis]);
+        const uint32_t far_id = node.child() + !right;
+        const Node near = nodes_.read(node.child() + right), far = nodes_.read(far_id);
+        if (far.classes() & wanted_bits_)
+            wait_for_far(far_id, node.test(), !right, far.child());
+        if (!(near.classes() & wanted_bits_))
+            return;
+        if (!test.ordered)
             take_step(node.test(), right);
+        node = near;
     }
-}
-
-bool Search::near_is_right(uint32_t test) const
-{
-    const auto [axis, rank] = lattice_.tests[test];
-    const uint32_t cell = cells_[axis];
-    return lattice_.is_ordered(axis) ? cell > rank : !(lattice_.sets[rank][cell / 64] >> (cell % 64) & 1);
+    if (node.is_open())
+        enter_open();
+    else if (wanted_.accepts(node.label()))
+        offer(static_cast<int32_t>(node.label()));
 }
 
 /// The nearest cell on a side that the way's own cell is not on.
 uint32_t Search::far_cell(uint32_t test, bool right) const
 {
-    const auto [axis, rank] = lattice_.tests[test];
-    if (lattice_.is_ordered(axis))
+    const auto& [axis, rank, first_cell, ordered] = lattice_.tests[test];
+    if (ordered)
         return rank + right;
     const size_t first = lattice_.word_start[axis];
     uint32_t best = lattice_.n_cells[axis];
@@ -219,12 +281,16 @@ uint32_t Search::far_cell(uint32_t test, bool right) const
     return best;
 }
 
-void Search::wait_for_far(uint32_t id, uint32_t test, bool right)
+void Search::wait_for_far(uint32_t id, uint32_t test, bool right, uint32_t children)
 {
-    const uint32_t axis = lattice_.tests[test].axis, cell = far_cell(test, right);
-    const double cost = costs_.cell(axis, cell);
-    if (may_win(total_.with(axis, cost), axis, cost, cell))
+    const Test& asked = lattice_.tests[test];
+    const uint32_t cell = far_cell(test, right);
+    const double cost = costs_.all()[asked.first_cell + cell];
+    if (cost <= best_.total && may_win(total_.with(asked.axis, cost), asked.axis, cost, cell))
+    {
+        nodes_.prefetch(children);
         waiting_.push_back({id, test, cell, right, trail_.size()});
+    }
 }
 
 bool Search::next_waiting(uint32_t& id)
@@ -258,7 +324,7 @@ void Search::move(uint32_t axis, uint32_t cell)
 /// Keeps one side of a test of a categorical axis; an ordered axis has its cell for that.
 void Search::take_step(uint32_t test, bool right)
 {
-    const auto [axis, rank] = lattice_.tests[test];
+    const auto& [axis, rank, first_cell, ordered] = lattice_.tests[test];
     if (lattice_.is_ordered(axis))
         return;
     const auto& set = lattice_.sets[rank];
@@ -285,12 +351,9 @@ void Search::undo_to(size_t trail)
     }
 }
 
-/// Whether a box may hold a better answer: its total, and with equal totals its costs and cells axis by axis, bound
-/// those of all its points. `cell` and `cost` are the box's on one axis, the way's on the others.
-bool Search::may_win(double total, uint32_t axis, double cost, uint32_t cell) const
+/// With equal totals, costs and cells decide, axis by axis: those of a box bound those of all its points.
+bool Search::may_win_tie(uint32_t axis, double cost, uint32_t cell) const
 {
-    if (total != best_.total || !best_.found)
-        return total <= best_.total;
     for (uint32_t other = 0; other < cells_.size(); ++other)
     {
         const double here = other == axis ? cost : total_.cost(other);
@@ -306,19 +369,18 @@ bool Search::may_win(double total, uint32_t axis, double cost, uint32_t cell) co
     return false;
 }
 
-void Search::offer()
+void Search::offer(int32_t label)
 {
     const auto costs = total_.costs();
     best_.found = true;
+    best_.label = label;
     best_.total = total_.value();
     best_.costs.assign(costs.begin(), costs.end());
     best_.cells = cells_;
 }
 
-void Search::tick()
+void Search::look_up()
 {
-    if (++ticks_ % check_every)
-        return;
     if (limits_->check(deadline_))
         throw Stopped{};
     if (any_will_do_ && ticks_ - first_tick_ > dive_patience)

@@ -26,6 +26,7 @@ struct Candidate
 {
     bool found = false;
     double total = 0;
+    int32_t label = undecided; // unless only "not the row's own" is known
     std::vector<double> costs = {};
     std::vector<uint32_t> cells = {};
 };
@@ -34,7 +35,8 @@ struct Answer
 {
     Status status = Status::unknown;
     double distance = 0, lower_bound = 0;
-    std::vector<uint32_t> cells;
+    int32_t source = undecided, label = undecided; // classes of the row and of the answer
+    std::vector<uint32_t> cells;                   // of the answer; empty when it is the row itself, or none
     size_t visited = 0;   // nodes of the map
     size_t evaluated = 0; // boxes of the search's own
 };
@@ -44,8 +46,8 @@ class Search
 public:
     Search(const Forest& forest, const Nodes& nodes, const Norm& norm, const Norm& maximum);
 
-    /// The nearest wanted point to a row on the model's grid.
-    Answer nearest(const double* row, Wanted wanted, Clock::time_point deadline, Limits& limits);
+    /// The nearest point of a class to a row on the model's grid; of any class but the row's own for `undecided`.
+    Answer nearest(const double* row, int32_t target, Clock::time_point deadline, Limits& limits);
 
     Costs& costs() { return costs_; }
     /// The sums a walk from the query's home starts with.
@@ -80,25 +82,43 @@ private:
     {
     };
 
+    uint32_t label_of(const double* row) const;
+    void want(int32_t target, uint32_t source);
     bool find_unit(const double* row, Answer& answer);
     void deepen(Answer& answer);
+    void deepen_cold(double& proven);
+    void deepen_warm(Candidate& incumbent, double& proven);
+    bool may_hold_within(double cap);
     Candidate dive();
     void search_outwards(double radius, double end, double& proven);
     double smallest_step() const;
     double largest_total() const;
 
     void pass(const Candidate& bound);
-    void walk_down(uint32_t id);
-    bool near_is_right(uint32_t test) const;
+    void walk_down(Node node);
+    bool goes_right(const Test& test, uint32_t cell) const
+    {
+        return test.ordered ? cell > test.rank : !(lattice_.sets[test.rank][cell / 64] >> (cell % 64) & 1);
+    }
     uint32_t far_cell(uint32_t test, bool right) const;
-    void wait_for_far(uint32_t id, uint32_t test, bool right);
+    void wait_for_far(uint32_t id, uint32_t test, bool right, uint32_t children);
     bool next_waiting(uint32_t& id);
     void move(uint32_t axis, uint32_t cell);
     void take_step(uint32_t test, bool right);
     void undo_to(size_t trail);
-    bool may_win(double total, uint32_t axis, double cost, uint32_t cell) const;
-    void offer();
-    void tick();
+    /// Whether a box may hold a better answer: `cell` and `cost` are the box's on one axis, the way's on the others.
+    bool may_win(double total, uint32_t axis, double cost, uint32_t cell) const
+    {
+        return total < best_.total || (total == best_.total && (!best_.found || may_win_tie(axis, cost, cell)));
+    }
+    bool may_win_tie(uint32_t axis, double cost, uint32_t cell) const;
+    void offer(int32_t label);
+    void tick()
+    {
+        if (++ticks_ % 64 == 0)
+            look_up();
+    }
+    void look_up();
 
     void enter_open();
     void explore(size_t depth);

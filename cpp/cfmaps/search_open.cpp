@@ -18,7 +18,7 @@ void Search::enter_open()
     top.box = whole_box(lattice_);
     for (Node node = nodes_.read(0); node.is_inner();)
     {
-        const bool right = near_is_right(node.test());
+        const bool right = goes_right(lattice_.tests[node.test()], cells_[lattice_.tests[node.test()].axis]);
         keep_side(lattice_, top.box, node.test(), right);
         node = nodes_.read(node.child() + right);
     }
@@ -36,11 +36,11 @@ void Search::explore(size_t depth)
     if (!narrower_.may_hold(here.state, wanted_))
         return;
     if (narrower_.surely_holds(here.state, wanted_))
-        return offer();
+        return offer(wanted_.all_others ? narrower_.winner(here.state) : static_cast<int32_t>(wanted_.label));
     const int32_t cut = here.state.n_live > 0 ? narrower_.best_cut(here.state) : cut_of_tie(here.box);
     if (cut < 0)
         return;
-    const bool right = near_is_right(cut);
+    const bool right = goes_right(lattice_.tests[cut], cells_[lattice_.tests[cut].axis]);
     explore_side(cut, right, depth);
     if (!(any_will_do_ && best_.found))
         explore_side(cut, !right, depth);
@@ -53,7 +53,7 @@ int32_t Search::cut_of_tie(ConstBox box)
     const auto wanted = [this](uint32_t label) { return wanted_.accepts(label); };
     if (std::all_of(verdict.possible.begin(), verdict.possible.end(), wanted))
     {
-        offer();
+        offer(verdict.possible.size() == 1 ? static_cast<int32_t>(verdict.possible[0]) : undecided);
         return -1;
     }
     return std::any_of(verdict.possible.begin(), verdict.possible.end(), wanted) ? verdict.cut : -1;

@@ -38,7 +38,7 @@ struct Extremes
 /// Sides of a node on which the box has cells.
 Sides sides_at(const Trees& trees, const Lattice& lattice, ConstBox box, int32_t node)
 {
-    const int32_t test = trees.test[node];
+    const int32_t test = trees.nodes[node].test;
     return test < 0 ? Sides{test == always_left, test == always_right} : sides_of(lattice, box, test);
 }
 
@@ -49,21 +49,21 @@ int32_t first_cut(const Trees& trees, const Lattice& lattice, ConstBox box, int3
     {
         const Sides sides = sides_at(trees, lattice, box, node);
         if (sides.both())
-            return trees.test[node];
-        node = sides.left ? trees.left[node] : trees.right[node];
+            return trees.nodes[node].test;
+        node = sides.left ? trees.nodes[node].left : trees.nodes[node].right;
     }
 }
 
 /// Calls `visit(leaf)` for each leaf of the tree that some cell of the box reaches.
 void each_leaf(const Trees& trees, const Lattice& lattice, ConstBox box, int32_t node, Extremes& visit)
 {
-    if (trees.test[node] == is_leaf)
+    if (trees.nodes[node].test == is_leaf)
         return visit(node);
     const Sides sides = sides_at(trees, lattice, box, node);
     if (sides.left)
-        each_leaf(trees, lattice, box, trees.left[node], visit);
+        each_leaf(trees, lattice, box, trees.nodes[node].left, visit);
     if (sides.right)
-        each_leaf(trees, lattice, box, trees.right[node], visit);
+        each_leaf(trees, lattice, box, trees.nodes[node].right, visit);
 }
 
 bool beats(const std::vector<double>& low, const std::vector<double>& high, size_t winner, size_t loser)
@@ -91,11 +91,13 @@ uint32_t Trees::label(const double* row) const
     std::vector<double> scores(init);
     for (int32_t node : roots)
     {
-        while (test[node] != is_leaf)
+        const TreeNode* at = &nodes[node];
+        while (at->test != is_leaf)
         {
-            const double value = row[feature[node]];
-            node = (single ? static_cast<float>(value) : value) <= threshold[node] ? left[node] : right[node];
+            const double value = row[at->feature];
+            at = &nodes[(single ? static_cast<float>(value) : value) <= at->threshold ? at->left : at->right];
         }
+        node = static_cast<int32_t>(at - nodes.data());
         for (size_t score = 0; score < scores.size(); ++score)
             scores[score] += scores_of(node)[score];
     }

@@ -12,13 +12,19 @@ enum NodeTest : int32_t
     always_right = -3,
 };
 
+/// A node as it was read, and what the lattice makes of its test.
+struct TreeNode
+{
+    double threshold;
+    int32_t feature, left, right;
+    int32_t test; // index of the lattice's test, or a NodeTest
+};
+
 /// All trees in flat arrays. Scores are (init + the leaves' values in tree order) / divisor; the first largest wins.
 struct Trees
 {
-    std::vector<int32_t> test;    // index of the lattice's test, or a NodeTest
-    std::vector<int32_t> feature; // column compared, for rows that are not on the lattice
-    std::vector<double> threshold;
-    std::vector<int32_t> left, right, roots;
+    std::vector<TreeNode> nodes;
+    std::vector<int32_t> roots;
     std::vector<double> value; // n_scores per node
     std::vector<double> init;
     double divisor = 1;

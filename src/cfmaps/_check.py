@@ -5,6 +5,7 @@ Results may share memory with what was passed: treat them as read-only.
 
 import math
 import numbers
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -44,7 +45,10 @@ def row(x: Any, name: str, n_columns: int, *, columns: Sequence[str] | None = No
     if type(x) is not np.ndarray or x.dtype != np.float64:
         x = _numbers(x, name, columns, one_row=True)
     if x.ndim != 1:
-        raise ValueError(f"{name} must be one row (1-D with {n_columns} values), got {x.ndim}-D of shape {x.shape}")
+        hint = f"; for its first row pass {name}[0]" if x.ndim == 2 and len(x) else ""
+        raise ValueError(
+            f"{name} must be one row (1-D with {n_columns} values), got {x.ndim}-D of shape {x.shape}{hint}"
+        )
     _expect_width(x.shape[0], name, n_columns)
     return _finite(np.ascontiguousarray(x), name, columns)
 
@@ -80,6 +84,39 @@ def number(value: Any, name: str) -> float:
     return float(value)
 
 
+def whole(value: Any, name: str, least: int) -> int:
+    """A whole number that is at least ``least``.
+
+    >>> whole(np.int64(2), "max_nodes", 1)
+    2
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
+
+
+def seconds(value: Any, name: str) -> float:
+    """A time that is not negative; None stands for no end of it.
+
+    >>> seconds(None, "time_limit")
+    inf
+    """
+    if value is None:
+        return math.inf
+    if number(value, name) < 0:
+        raise ValueError(f"{name} must be at least 0 seconds, got {value!r}")
+    return float(value)
+
+
+def threads(value: Any, name: str) -> int:
+    """How many threads to use: all cores this process may run on when None."""
+    if value is not None:
+        return whole(value, name, 1)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _expect_width(width: int, name: str, n_columns: int) -> None:
     if width != n_columns:
         raise ValueError(f"{name} must have {n_columns} columns, got {width}")
@@ -99,6 +136,8 @@ def _finite(array: FloatArray, name: str, columns: Sequence[str] | None) -> Floa
 
 def _numbers(X: Any, name: str, columns: Sequence[str] | None, *, one_row: bool = False) -> FloatArray:
     """A float64 array of whatever shape ``X`` has."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(f"{name} must hold numbers everywhere, got a MaskedArray")
     if isinstance(X, np.ndarray):
         return _floats(X, name)
     if isinstance(X, list | tuple):
@@ -112,7 +151,10 @@ def _numbers(X: Any, name: str, columns: Sequence[str] | None, *, one_row: bool 
         labels = nw.maybe_get_index(nw.from_native(X, series_only=True))
         if columns is not None and labels is not None and all(isinstance(label, str) for label in labels):
             same_names(list(labels), columns, name)
-    return _floats(_array(X, name), name)
+    array = _array(X, name)
+    if array.dtype == object and array.ndim == 0:
+        raise TypeError(f"{name} must be an array, nested lists or a pandas or polars frame, got {type(X).__name__}")
+    return _floats(array, name)
 
 
 def _array(X: Any, name: str) -> npt.NDArray[Any]:

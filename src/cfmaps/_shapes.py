@@ -1,4 +1,4 @@
-"""Answers come back as queries went in: columns, dtype and library."""
+"""Answers come back as queries went in: columns, dtype, index and library."""
 
 from typing import Any
 
@@ -9,48 +9,48 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class LikeRows:
-    """Turns float64 rows into what the rows came as: an array, or a frame with its dtypes.
+    """Turns float64 rows into what the rows came as: an array, or a frame with its dtypes and index.
 
     A dtype that cannot hold the values (2.5 in a column of integers) gives way to float64.
     """
 
     def __init__(self, given: Any) -> None:
         self._dtype = given.dtype if isinstance(given, np.ndarray) and given.dtype.kind in "fiub" else None
-        self.frame = None if isinstance(given, np.ndarray | list | tuple) else given
+        self.frame: Any = None if isinstance(given, np.ndarray | list | tuple) else given
 
-    def __call__(self, rows: FloatArray) -> Any:
+    def all(self, rows: FloatArray) -> Any:
+        """All rows."""
+        return _fitting(rows, self._dtype) if self.frame is None else self._framed(rows, slice(None))
+
+    def one(self, row: FloatArray, index: int) -> Any:
+        """The row that stands at ``index``: an array, or a frame of one row."""
         if self.frame is None:
-            return _fitting(rows, self._dtype)
+            return _fitting(row, self._dtype)
+        return self._framed(row[np.newaxis], slice(index, index + 1))
+
+    def _framed(self, rows: FloatArray, place: slice) -> Any:
         import narwhals as nw
 
-        frame = nw.from_native(self.frame, eager_only=True)
-        columns = {
-            name: nw.new_series(name, values, backend=nw.get_native_namespace(self.frame))
-            for name, values in zip(frame.columns, rows.T.copy(), strict=True)
-        }
-        answers = nw.from_dict(columns)
-        return answers.with_columns(
-            *(_as_given(answers[name], frame[name].dtype) for name in frame.columns)
-        ).to_native()
+        frame: Any = nw.from_native(self.frame, eager_only=True)
+        columns = zip(frame.iter_columns(), rows.T.copy(), strict=True)
+        return frame[place].with_columns(*(_like(column, values) for column, values in columns)).to_native()
 
 
 class LikeRow(LikeRows):
-    """The same for one row: an array, list, series or frame of one row."""
+    """The same for a single row: an array, list, series or frame of one row."""
 
-    def __call__(self, rows: FloatArray) -> Any:
+    def one(self, row: FloatArray, index: int) -> Any:
+        """The row."""
         given = self.frame
-        if given is None:
-            return super().__call__(rows)[0]
-        if hasattr(given, "columns"):
-            return super().__call__(rows)
+        if given is None or hasattr(given, "columns"):
+            return super().one(row, index)
         import narwhals as nw
 
         series = nw.from_native(given, series_only=True)
-        answer = nw.new_series(series.name, rows[0].copy(), backend=nw.get_native_namespace(given))
-        native = _as_given(answer, series.dtype).to_native()
-        if nw.maybe_get_index(series) is not None:
-            native.index = given.index
-        return native
+        answer = _like(series, row.copy()).to_native()
+        if hasattr(given, "index"):
+            answer.index = given.index
+        return answer
 
 
 def _fitting(rows: FloatArray, dtype: Any) -> npt.NDArray[Any]:
@@ -61,11 +61,13 @@ def _fitting(rows: FloatArray, dtype: Any) -> npt.NDArray[Any]:
     return answer if np.array_equal(answer.astype(np.float64), rows, equal_nan=True) else rows
 
 
-def _as_given(series: Any, dtype: Any) -> Any:
-    if series.dtype == dtype or not (dtype.is_integer() or dtype.is_float() or dtype == type(dtype)()):
-        return series
-    values = series.to_numpy()
-    if not np.isfinite(values).all() and not dtype.is_float():
+def _like(column: Any, values: FloatArray) -> Any:
+    """A series of the same name, of the same dtype if that holds the values."""
+    import narwhals as nw
+
+    series = nw.new_series(column.name, values, backend=nw.get_native_namespace(column))
+    dtype = column.dtype
+    if not (dtype.is_numeric() or dtype == nw.Boolean) or not (dtype.is_float() or np.isfinite(values).all()):
         return series
     cast = series.cast(dtype)
     return cast if np.array_equal(cast.to_numpy().astype(np.float64), values, equal_nan=True) else series

@@ -4,6 +4,8 @@ import html as _html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from cfmaps.explanation import Explanation, Explanations
 
@@ -71,12 +73,28 @@ def _table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -
     )
 
 
-def frame(columns: Mapping[str, Any], like: Any = None) -> Any:
-    """A frame in the library of ``like``, or in pandas, or in polars."""
+def frame(columns: Mapping[str, Any], like: Any = None, *, same_rows: bool = False) -> Any:
+    """A frame in the library of ``like``, or in pandas, or in polars.
+
+    With ``same_rows`` it has the index of ``like``, if that has one.
+    """
     import narwhals as nw
 
-    backend: Any = nw.get_native_namespace(like) if like is not None else _installed()
-    return nw.from_dict({name: list(values) for name, values in columns.items()}, backend=backend).to_native()
+    backend: Any = _installed() if like is None else nw.get_native_namespace(like)
+    made = nw.from_dict({name: _plain(values) for name, values in columns.items()}, backend=backend).to_native()
+    if same_rows and hasattr(like, "index"):
+        made.index = like.index
+    return made
+
+
+def _plain(values: Any) -> Any:
+    """A column of one type: numbers stay an array, and next to text everything becomes text."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return values.copy()
+    values = list(values)
+    if any(isinstance(value, str) for value in values):
+        return [None if value is None else shown(value) for value in values]
+    return [float(value) for value in values] if any(isinstance(value, float) for value in values) else values
 
 
 def _installed() -> str:

@@ -1,13 +1,15 @@
 """Answers as values: one explanation, or many in columns."""
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from cfmaps import _tables
+from cfmaps._shapes import LikeRows
 from cfmaps.distance import Distance, FloatArray
 from cfmaps.errors import NotConfirmed
 from cfmaps.features import Feature, OneHot
@@ -53,7 +55,7 @@ class Question:
     find_region: Callable[[npt.NDArray[np.int32]], tuple[FloatArray, FloatArray]]
     rows: FloatArray
     grid_rows: FloatArray
-    shape_like_input: Callable[[FloatArray], Any]
+    shape: LikeRows
 
 
 class Explanations:
@@ -74,7 +76,8 @@ class Explanations:
     def __len__(self) -> int:
         return len(self._points)
 
-    def __getitem__(self, index: int) -> "Explanation":
+    def __getitem__(self, index: SupportsIndex) -> "Explanation":
+        index = operator.index(index)
         if not -len(self) <= index < len(self):
             raise IndexError(f"index must be within {len(self)} explanations, got {index}")
         return Explanation(self, index % len(self))
@@ -85,7 +88,7 @@ class Explanations:
     @property
     def statuses(self) -> npt.NDArray[np.str_]:
         """Per row "optimal", "feasible", "infeasible" or "unknown"."""
-        return np.array(STATUSES)[self._codes[0]]
+        return np.asarray(np.array(STATUSES)[self._codes[0]])
 
     @property
     def distances(self) -> FloatArray:
@@ -100,10 +103,7 @@ class Explanations:
     @property
     def infima(self) -> FloatArray:
         """Distance to the closure of each answer's cells on the real line."""
-        lattice, rows = self._question.lattice, self._question.grid_rows
-        closed = lattice.nearest_real(rows, np.maximum(self._cells, 0))
-        measured = self._question.distance.between(rows, closed, features=lattice.features)
-        return np.where(self._moved, measured, self.distances)
+        return self._infima(slice(None))
 
     @property
     def sources(self) -> npt.NDArray[Any]:
@@ -115,7 +115,7 @@ class Explanations:
         """The model's label of every answer; None where there is none."""
         found = self._codes[1] >= 0
         labels = self._question.classes[np.maximum(self._codes[1], 0)]
-        return labels if found.all() else np.where(found, labels.astype(object), None)
+        return np.asarray(labels if found.all() else np.where(found, labels.astype(object), None))
 
     @property
     def n_visited(self) -> npt.NDArray[np.int64]:
@@ -130,15 +130,12 @@ class Explanations:
     @property
     def counterfactuals(self) -> Any:
         """The answers, in the columns, type and library of the query; NaN rows where there is none."""
-        return self._question.shape_like_input(self.points)
+        return self._question.shape.all(self.points)
 
     @property
     def points(self) -> FloatArray:
         """The answers as float64 rows in the model's columns, NaN where there is none."""
-        self._confirm()
-        rows = np.where(self._points != self._question.grid_rows, self._points, self._question.rows)
-        rows[~self._found] = np.nan
-        return rows
+        return self._confirmed_points(slice(None))
 
     def to_frame(self) -> Any:
         """One row per query: status, labels, distance and the counterfactual's columns.
@@ -155,38 +152,42 @@ class Explanations:
         answers = dict(zip(self._question.lattice.features.columns, self.points.T, strict=True))
         clash = next((name for name in answers if name in columns), None)
         prefix = "" if clash is None else "counterfactual_"
-        return _tables.frame(columns | {prefix + name: values for name, values in answers.items()}, self._rows_frame())
+        columns |= {prefix + name: values for name, values in answers.items()}
+        return _tables.frame(columns, self._question.shape.frame, same_rows=True)
 
-    def _rows_frame(self) -> Any:
-        return getattr(self._question.shape_like_input, "frame", None)
+    def _infima(self, which: slice) -> FloatArray:
+        lattice, rows, cells = self._question.lattice, self._question.grid_rows[which], self._cells[which]
+        closed = lattice.nearest_real(rows, np.maximum(cells, 0))
+        measured = self._question.distance.between(rows, closed, features=lattice.features)
+        moved = (cells >= 0).all(axis=1)
+        return np.where(moved, measured, self.distances[which])
 
-    @property
-    def _found(self) -> npt.NDArray[np.bool_]:
-        return np.asarray(self._codes[1] >= 0)
-
-    @property
-    def _moved(self) -> npt.NDArray[np.bool_]:
-        return np.asarray(self._cells[:, 0] >= 0) if self._cells.shape[1] else np.zeros(len(self), dtype=bool)
+    def _confirmed_points(self, which: slice) -> FloatArray:
+        self._confirm()
+        question, points = self._question, self._points[which]
+        rows = np.where(points != question.grid_rows[which], points, question.rows[which])
+        rows[self._codes[1, which] < 0] = np.nan
+        return rows
 
     def _confirm(self) -> None:
         """Ask the model itself, once, about all answers."""
-        found = np.flatnonzero(self._found)
+        found = np.flatnonzero(self._codes[1] >= 0)
         if self._confirmed or not len(found):
             return
         expected = self._question.classes[self._codes[1][found]]
         predicted = self._question.predict(self._points[found])
         wrong = np.flatnonzero(predicted != expected)
         if len(wrong):
-            first = wrong[0]
+            row, got, wanted = found[wrong[0]], predicted[wrong[0]], expected[wrong[0]]
             raise NotConfirmed(
-                f"predict gives {predicted[first]!r} for the answer to row {found[first]}, expected "
-                f"{expected[first]!r}, at {self._points[found[first]].tolist()}; was the model changed since it was read?"
+                f"predict gives {got!r} for the answer to row {row}, expected {wanted!r}, "
+                f"at {self._points[row].tolist()}; was the model changed since it was read?"
             )
         self._confirmed = True
 
     def __repr__(self) -> str:
         counts = {status: int((self._codes[0] == code).sum()) for code, status in enumerate(STATUSES)}
-        return f"Explanations({len(self)} rows: {', '.join(f'{n} {status}' for status, n in counts.items() if n)})"
+        return f"Explanations({', '.join([f'{len(self)} rows', *(f'{n} {name}' for name, n in counts.items() if n)])})"
 
     def _repr_html_(self) -> str:
         return _tables.html_of_many(self)
@@ -223,7 +224,7 @@ class Explanation:
     @property
     def infimum(self) -> float:
         """Distance to the closure of the answer's cells on the real line, at most a grid step a feature less."""
-        return float(self._many.infima[self._index])
+        return float(self._many._infima(self._place)[0])
 
     @property
     def source(self) -> Any:
@@ -233,38 +234,37 @@ class Explanation:
     @property
     def target(self) -> Any:
         """The model's label of the counterfactual; None without one."""
-        return self._many.targets[self._index]
+        code = self._many._codes[1, self._index]
+        return None if code < 0 else self._many._question.classes[code]
 
     @property
     def query(self) -> Any:
         """The row that was asked about, as it was given."""
         question = self._many._question
-        return question.shape_like_input(question.rows[self._index : self._index + 1])
+        return question.shape.one(question.rows[self._index], self._index)
 
     @property
     def counterfactual(self) -> Any:
         """The answer in the columns, type and library of the query; None without one."""
-        if self._many._codes[1, self._index] < 0:
-            return None
-        return self._many._question.shape_like_input(self._many.points[self._index : self._index + 1])
+        return self._many._question.shape.one(self._point, self._index) if self._is_found else None
 
     @property
     def region(self) -> Region | None:
         """A box around the counterfactual in which the model keeps the target; None without one."""
         question = self._many._question
-        if self._many._codes[1, self._index] < 0:
+        if not self._is_found:
             return None
         cells = self._many._cells[self._index]
         if (cells < 0).any():
-            cells = question.lattice.cells(question.grid_rows[self._index : self._index + 1])[0]
+            cells = question.lattice.cells(question.grid_rows[self._place])[0]
         return Region(question.lattice.features.columns, *question.find_region(cells))
 
     def changes(self) -> list[Change]:
         """The features that change, in order; a one-hot group is one feature."""
-        if self._many._codes[1, self._index] < 0:
+        if not self._is_found:
             return []
         features = self._many._question.lattice.features
-        before, after = self._many._question.rows[self._index], self._many.points[self._index]
+        before, after = self._many._question.rows[self._index], self._point
         pairs = zip(features, features.positions, strict=True)
         return [
             Change(feature.name, _value(feature, before[columns]), _value(feature, after[columns]))
@@ -274,9 +274,8 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, ready for JSON."""
-        found = self._many._codes[1, self._index] >= 0
+        found = self._is_found
         columns = self._many._question.lattice.features.columns
-        point = self._many.points[self._index].tolist() if found else None
         return {
             "status": self.status,
             "source": _plain(self.source),
@@ -285,7 +284,7 @@ class Explanation:
             "infimum": self.infimum if found else None,
             "lower_bound": self.lower_bound if np.isfinite(self.lower_bound) else None,
             "query": dict(zip(columns, self._many._question.rows[self._index].tolist(), strict=True)),
-            "counterfactual": dict(zip(columns, point, strict=True)) if point else None,
+            "counterfactual": dict(zip(columns, self._point.tolist(), strict=True)) if found else None,
             "changes": [{"feature": c.feature, "before": c.before, "after": c.after} for c in self.changes()],
         }
 
@@ -293,7 +292,19 @@ class Explanation:
         """The changes as a frame: feature, before, after."""
         changes = self.changes()
         columns = {name: [getattr(change, name) for change in changes] for name in ("feature", "before", "after")}
-        return _tables.frame(columns, self._many._rows_frame())
+        return _tables.frame(columns, self._many._question.shape.frame)
+
+    @property
+    def _place(self) -> slice:
+        return slice(self._index, self._index + 1)
+
+    @property
+    def _is_found(self) -> bool:
+        return bool(self._many._codes[1, self._index] >= 0)
+
+    @property
+    def _point(self) -> FloatArray:
+        return np.asarray(self._many._confirmed_points(self._place)[0])
 
     def __str__(self) -> str:
         return _tables.text(self)

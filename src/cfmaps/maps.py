@@ -1,6 +1,5 @@
 """The front of the house: a model in, proven smallest changes out."""
 
-import os
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cfmaps import _check, _core
+from cfmaps import _check, _core, _tables
 from cfmaps._shapes import LikeRow, LikeRows
 from cfmaps.box_tree import BoxTree
 from cfmaps.distance import Distance, FloatArray, Norm
@@ -54,18 +53,16 @@ class CounterfactualMap:
     ('optimal', np.int64(1))
     """
 
-    def __init__(
-        self, model: Any, *, features: Features | None = None, votes: str = "soft", data: Any = None
-    ) -> None:
+    def __init__(self, model: Any, *, features: Features | None = None, votes: str = "soft", data: Any = None) -> None:
         self.ensemble: Ensemble = read(model, votes=votes)
-        names = self.ensemble.feature_names
-        if features is None:
-            features = Features.numeric(self.ensemble.n_features, names=names)
-        elif not isinstance(features, Features):
+        if not isinstance(features, Features | None):
             raise TypeError(f"features must be a cfmaps.Features, got {type(features).__name__}")
-        self.features = features
-        self.partition = Partition(Lattice.of(self.ensemble, features))
-        self._data = data
+        names = self.ensemble.feature_names if features is None else features.columns
+        self.features = features or Features.numeric(self.ensemble.n_features, names=names)
+        self.partition = Partition(Lattice.of(self.ensemble, self.features))
+        # Columns that nobody named go by x0, x1, ... in answers, but a frame may call them what it likes.
+        self._names = names
+        self._data = None if data is None else _check.matrix(data, "data", self.features.n_columns, columns=names)
         self._predict = _native_predict(model, self.ensemble, votes)
         self._codes = {label: code for code, label in enumerate(self.ensemble.classes.tolist())}
         self._explainers: OrderedDict[Any, tuple[Distance, _core.Explainer]] = OrderedDict()
@@ -111,7 +108,7 @@ class CounterfactualMap:
         ValueError, TypeError
             A row, label, distance or weight that makes no sense for this model.
         """
-        row = _check.row(x, "x", self.features.n_columns, columns=self.features.columns)
+        row = _check.row(x, "x", self.features.n_columns, columns=self._names)
         codes = np.array([self._code(target)], dtype=np.int32)
         return self._ask(row.reshape(1, -1), codes, distance, weights, time_limit, 1, LikeRow(x))[0]
 
@@ -137,9 +134,9 @@ class CounterfactualMap:
         n_threads : int, optional
             All cores by default.
         """
-        rows = _check.matrix(X, "X", self.features.n_columns, columns=self.features.columns)
+        rows = _check.matrix(X, "X", self.features.n_columns, columns=self._names)
         codes = self._codes_of(target, len(rows))
-        threads = os.cpu_count() or 1 if n_threads is None else _positive(n_threads)
+        threads = min(_check.threads(n_threads, "n_threads"), len(rows))
         return self._ask(rows, codes, distance, weights, time_limit, threads, LikeRows(X))
 
     def build(
@@ -181,7 +178,9 @@ class CounterfactualMap:
         """The paper's index: a KD-tree over the boxes of one class of the complete map."""
         if not self.is_complete:
             raise ValueError("the map is not complete: call build() first")
-        boxes = self.partition.boxes(self._code(label), single_categories=True)
+        if label is None:
+            raise ValueError(f"label must be one of the model's labels {list(self._codes)}, got None")
+        boxes = self.partition.boxes(self._code(label, "label"), single_categories=True)
         return BoxTree(boxes.lower, boxes.upper, leaf_size=leaf_size)
 
     def _ask(
@@ -192,33 +191,32 @@ class CounterfactualMap:
         weights: Any,
         time_limit: float | None,
         n_threads: int,
-        shape: Callable[[FloatArray], Any],
+        shape: LikeRows,
     ) -> Explanations:
-        seconds = np.inf if time_limit is None else _check.number(time_limit, "time_limit")
+        seconds = _check.seconds(time_limit, "time_limit")
         measure, explainer = self._explainer(distance, weights)
         self.features.check_rows(rows)
         lattice = self.partition.lattice
         grid_rows = lattice.round(rows)
         replies = explainer.ask(grid_rows, codes, seconds, n_threads)
+        # What the caller does to its array later must not change what was asked.
         question = Question(
-            lattice, measure, self.classes, self._predict, self.partition.region, rows, grid_rows, shape
+            lattice, measure, self.classes, self._predict, self.partition.region, rows.copy(), grid_rows, shape
         )
         return Explanations(question, replies)
 
     def _explainer(self, distance: Norm | Distance, weights: Any) -> tuple[Distance, _core.Explainer]:
         """The distance as the core wants it, kept for the next query that asks for the same."""
-        plain = weights is None and isinstance(distance, str | float | int)
+        asked = (distance, weights)
+        is_key = isinstance(distance, str | float | int) and (weights is None or isinstance(weights, str))
         with self._lock:
-            if plain and distance in self._explainers:
-                return self._explainers[distance]
+            if is_key and asked in self._explainers:
+                return self._explainers[asked]
         measure = Distance.resolve(distance, weights, self.features.columns, data=self._data)
         key = (measure.p, None if measure.weights is None else measure.weights.tobytes())
         with self._lock:
-            if key not in self._explainers:
-                self._explainers[key] = (measure, self.partition.explainer(measure))
-            if plain:
-                self._explainers[distance] = self._explainers[key]
-            found = self._explainers[key]
+            found = self._explainers.get(key) or (measure, self.partition.explainer(measure))
+            self._explainers[asked if is_key else key] = self._explainers[key] = found
             while len(self._explainers) > _MOST_EXPLAINERS:
                 self._explainers.popitem(last=False)
         return found
@@ -230,14 +228,15 @@ class CounterfactualMap:
             raise ValueError(f"target must be one label or one per row of X ({n_rows}), got {len(target)}")
         return np.array([self._code(label) for label in target], dtype=np.int32)
 
-    def _code(self, label: Any) -> int:
+    def _code(self, label: Any, name: str = "target") -> int:
         if label is None:
             return -1
-        label = label.item() if isinstance(label, np.generic) else label
+        if isinstance(label, np.ndarray) and label.ndim == 0:
+            label = label.item()
         try:
             return self._codes[label]
         except (KeyError, TypeError):
-            raise ValueError(f"target must be one of the model's labels {list(self._codes)}, got {label!r}") from None
+            raise ValueError(f"{name} must be one of the model's labels {list(self._codes)}, got {label!r}") from None
 
     def __repr__(self) -> str:
         state = "complete" if self.is_complete else "growing"
@@ -256,14 +255,4 @@ def _native_predict(model: Any, ensemble: Ensemble, votes: str) -> Callable[[Flo
 
 def _named_rows(rows: FloatArray, names: Any) -> Any:
     """A model fitted on a frame wants its names back."""
-    from cfmaps import _tables
-
     return _tables.frame(dict(zip(names, rows.T, strict=True)))
-
-
-def _positive(n_threads: Any) -> int:
-    if isinstance(n_threads, bool) or not isinstance(n_threads, int | np.integer):
-        raise TypeError(f"n_threads must be a whole number, got {n_threads!r}")
-    if n_threads < 1:
-        raise ValueError(f"n_threads must be at least 1, got {n_threads}")
-    return int(n_threads)

@@ -1,11 +1,9 @@
 """The map itself: a tree of boxes in rank space that grows where it is asked to."""
 
-import os
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -99,7 +97,7 @@ class Partition:
 
     @max_nodes.setter
     def max_nodes(self, most: int) -> None:
-        self._map.most_nodes = _at_least(most, 0, "max_nodes")
+        self._map.most_nodes = _check.whole(most, "max_nodes", 0)
 
     def build(
         self,
@@ -114,18 +112,18 @@ class Partition:
         start = time.perf_counter()
         budgets = {"nodes": _NO_LIMIT, "memory": _NO_LIMIT}
         if max_nodes is not None:
-            budgets["nodes"] = _at_least(max_nodes, 1, "max_nodes")
+            budgets["nodes"] = _check.whole(max_nodes, "max_nodes", 1)
         if max_memory is not None:
-            budgets["memory"] = _at_least(max_memory, 1, "max_memory") // _BYTES_PER_NODE
+            budgets["memory"] = _check.whole(max_memory, "max_memory", 1) // _BYTES_PER_NODE
         tightest = min(budgets, key=lambda name: budgets[name])
         # A split makes two nodes of one leaf.
         splits = max(budgets[tightest] - self.n_nodes, 0) // 2 if budgets[tightest] < _NO_LIMIT else _NO_LIMIT
-        seconds = np.inf if time_limit is None else _check.number(time_limit, "time_limit")
-        threads = os.cpu_count() or 1 if n_threads is None else _at_least(n_threads, 1, "n_threads")
-        complete = self._map.build(splits, seconds, threads, _reporter(progress)) if splits else self.is_complete
+        limit, threads = _check.seconds(time_limit, "time_limit"), _check.threads(n_threads, "n_threads")
+        report = _reporter(progress)
+        complete = self._map.build(splits, limit, threads, report) if splits else self.is_complete
         elapsed = time.perf_counter() - start
         n_nodes, n_boxes, _ = self._map.count()
-        reason = "complete" if complete else "time" if elapsed >= seconds else tightest
+        reason = "complete" if complete else "time" if elapsed >= limit else tightest
         return Growth(complete, reason, n_nodes, n_boxes, elapsed)
 
     def boxes(self, label: int | None = None, *, single_categories: bool = False) -> Boxes:
@@ -134,10 +132,18 @@ class Partition:
         With ``single_categories`` a box that allows several categories of a one-hot group
         becomes one box for each, so that every point between its ends is admissible.
         """
+        n_classes = self.lattice.ensemble.n_scores
+        if label is not None and _check.whole(label, "label", 0) >= n_classes:
+            raise ValueError(f"label must be an index below {n_classes}, got {label}")
         return Boxes(*self._map.boxes(-1 if label is None else label, single_categories))
 
     def region(self, cells: npt.NDArray[np.int32]) -> tuple[FloatArray, FloatArray]:
         """Closed ends of a box around these cells in which the model keeps its class."""
+        n_cells = self.lattice.n_cells
+        if np.shape(cells) != n_cells.shape or ((cells < 0) | (cells >= n_cells)).any():
+            raise ValueError(
+                f"cells must be one per axis, each below {n_cells.tolist()}, got {np.asarray(cells).tolist()}"
+            )
         lower, upper = self._map.region(np.ascontiguousarray(cells, dtype=np.int32))
         return lower, upper
 
@@ -183,17 +189,11 @@ def _core_trees(lattice: Lattice) -> _core.Trees:
     )
 
 
-def _at_least(value: Any, least: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-    return int(value)
-
-
 def _reporter(progress: bool | Progress) -> Progress | None:
     if callable(progress):
         return progress
+    if not isinstance(progress, bool | np.bool_):
+        raise TypeError(f"progress must be True, False or a callable, got {progress!r}")
     return _report if progress else None
 
 

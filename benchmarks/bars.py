@@ -1,0 +1,83 @@
+"""What the project promised itself, and whether this run kept it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from bench import Result
+
+COLD = [("treecf", "BC", 100), ("treecf", "PD", 100), ("oceanpy", "BC", 3000), ("oceanpy", "PD", 3000)]
+COLD += [("treecf", "CP", 20), ("treecf", "FI", 20)]
+WARM = [("treecf", "BC", 2000), ("treecf", "PD", 15000)]
+
+
+def bars(results: "dict[str, Result]") -> list[list[str]]:
+    """One line per bar: what, how much is needed, what was measured, met or not."""
+    lines = [line for peer, name, least in COLD for line in cold_lines(results, peer, name, least)]
+    lines += [line for peer, name, least in WARM for line in warm_lines(results, peer, name, least)]
+    return lines + build_lines(results) + size_lines(results)
+
+
+def cold_lines(results: "dict[str, Result]", peer: str, name: str, least: float) -> list[list[str]]:
+    """A fresh map for every query: the search alone, as the peers' clocks run, and with reading the model."""
+    theirs = fastest(results, peer, name)
+    what = f"cold, {name}, against {peer}"
+    if theirs is None:
+        return [[what, f"{least:,} x", "not measured", ""]]
+    seconds, n = theirs
+    cold = results[name].cold["l1"]
+    return [
+        at_least(f"{what}: search", least, seconds / float(cold.explain[:n].mean())),
+        at_least(f"{what}: search and reading the model", least, seconds / float(cold.both[:n].mean())),
+    ]
+
+
+def warm_lines(results: "dict[str, Result]", peer: str, name: str, least: float) -> list[list[str]]:
+    """The whole map: one question at a time, and many in one call on one thread."""
+    theirs = fastest(results, peer, name)
+    what = f"warm, {name}, against {peer}"
+    if theirs is None:
+        return [[what, f"{least:,} x", "not measured", ""]]
+    seconds, n = theirs
+    warm = results[name].warm["l1"]
+    return [
+        at_least(f"{what}: one at a time", least, seconds / float(warm.explain[:n].mean())),
+        at_least(f"{what}: many in one call", least, seconds / warm.many),
+    ]
+
+
+def build_lines(results: "dict[str, Result]") -> list[list[str]]:
+    """The whole BC map on one core, counted in treecf's queries."""
+    theirs = fastest(results, "treecf", "BC")
+    what = "whole map of BC on one core, in treecf queries"
+    if theirs is None or results["BC"].whole is None:
+        return [[what, "< 3", "not measured", ""]]
+    queries = results["BC"].whole.seconds / theirs[0]
+    return [[what, "< 3", f"{queries:.2f}", met(queries < 3)]]
+
+
+def size_lines(results: "dict[str, Result]") -> list[list[str]]:
+    """Bytes per node of every map."""
+    lines = []
+    for name, result in results.items():
+        if result.whole is not None:
+            size = result.whole.bytes_per_node
+            lines.append([f"bytes per node, {name}", "<= 16", f"{size:.1f}", met(size <= 16)])
+    return lines
+
+
+def fastest(results: "dict[str, Result]", peer: str, name: str) -> tuple[float, int] | None:
+    """The smallest mean seconds among a peer's settings, and over how many rows."""
+    runs = [run for run in results[name].peers if run.peer.startswith(peer)] if name in results else []
+    best = min(runs, key=lambda run: run.mean, default=None)
+    return None if best is None else (best.mean, best.n)
+
+
+def at_least(what: str, least: float, ratio: float) -> list[str]:
+    shown = f"{ratio:,.0f} x" if ratio >= 100 else f"{ratio:,.1f} x"
+    return [what, f"{least:,} x", shown, met(ratio >= least)]
+
+
+def met(is_met: bool | np.bool_) -> str:
+    return "met" if is_met else "NOT MET"
