@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
+from compare import Beside
 
 if TYPE_CHECKING:
     from bench import Result
@@ -21,57 +21,48 @@ def bars(results: "dict[str, Result]") -> list[list[str]]:
 
 def cold_lines(results: "dict[str, Result]", peer: str, name: str, least: float) -> list[list[str]]:
     """A fresh map for every query: the search alone, as the peers' clocks run, and with reading the model."""
-    theirs = fastest(results, peer, name)
+    fast = fastest(results, peer, name)
     what = f"cold, {name}, against {peer}"
-    if theirs is None:
+    if fast is None:
         return [[what, f"{least:,} x", "not measured", ""]]
-    seconds, n = theirs
-    cold = results[name].cold["l1"]
     return [
-        at_least(f"{what}: search", least, seconds / float(cold.explain[:n].mean())),
-        at_least(f"{what}: search and reading the model", least, seconds / float(cold.both[:n].mean())),
+        at_least(f"{what}: search", least, fast.times_search),
+        at_least(f"{what}: search and reading the model", least, fast.times_both),
     ]
 
 
 def warm_lines(results: "dict[str, Result]", peer: str, name: str, least: float) -> list[list[str]]:
     """The whole map: one question at a time, and many in one call on one thread."""
-    theirs = fastest(results, peer, name)
+    fast = fastest(results, peer, name)
     what = f"warm, {name}, against {peer}"
-    if theirs is None:
+    if fast is None:
         return [[what, f"{least:,} x", "not measured", ""]]
-    seconds, n = theirs
-    warm = results[name].warm["l1"]
     return [
-        at_least(f"{what}: one at a time", least, seconds / float(warm.explain[:n].mean())),
-        at_least(f"{what}: many in one call", least, seconds / warm.many),
+        at_least(f"{what}: one at a time", least, fast.times_warm),
+        at_least(f"{what}: many in one call", least, fast.times_many),
     ]
 
 
 def build_lines(results: "dict[str, Result]") -> list[list[str]]:
     """The whole BC map on one core, counted in treecf's queries."""
-    theirs = fastest(results, "treecf", "BC")
+    fast = fastest(results, "treecf", "BC")
     what = "whole map of BC on one core, in treecf queries"
-    if theirs is None or results["BC"].whole is None:
+    if fast is None:
         return [[what, "< 3", "not measured", ""]]
-    queries = results["BC"].whole.seconds / theirs[0]
+    queries = results["BC"].whole.seconds / fast.run.mean
     return [[what, "< 3", f"{queries:.2f}", met(queries < 3)]]
 
 
 def size_lines(results: "dict[str, Result]") -> list[list[str]]:
     """Bytes per node of every map."""
-    lines = []
-    for name, result in results.items():
-        if result.whole is not None:
-            size = result.whole.bytes_per_node
-            lines.append([f"bytes per node, {name}", "<= 16", f"{size:.1f}", met(size <= 16)])
-    return lines
+    sizes = {name: result.whole.bytes_per_node for name, result in results.items()}
+    return [[f"bytes per node, {name}", "<= 16", f"{size:.1f}", met(size <= 16)] for name, size in sizes.items()]
 
 
-def fastest(results: "dict[str, Result]", peer: str, name: str) -> tuple[float, int] | None:
-    """The smallest mean seconds among a peer's settings, and over how many rows."""
-    runs = [run for run in results[name].peers if run.peer.startswith(peer)] if name in results else []
-    best = min(runs, key=lambda run: run.mean, default=None)
-    return None if best is None else (best.mean, best.n)
+def fastest(results: "dict[str, Result]", peer: str, name: str) -> Beside | None:
+    """Among a peer's settings the one with the smallest mean."""
+    found = [pair for pair in results[name].peers if pair.run.peer.startswith(peer)] if name in results else []
+    return min(found, key=lambda pair: pair.run.mean, default=None)
 
 
 def at_least(what: str, least: float, ratio: float) -> list[str]:
@@ -79,5 +70,5 @@ def at_least(what: str, least: float, ratio: float) -> list[str]:
     return [what, f"{least:,} x", shown, met(ratio >= least)]
 
 
-def met(is_met: bool | np.bool_) -> str:
+def met(is_met: bool) -> str:
     return "met" if is_met else "NOT MET"

@@ -1,15 +1,8 @@
-"""Time cfmaps beside the other exact searches in one run, one thread each, on the same rows.
-
-usage: bench.py [--quick] [--only BC,PD] [--no-peers] [--queries 25]
-"""
-
-import os
-
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
-    os.environ[_name] = "1"
+"""Time cfmaps beside the other exact searches in one run, one thread each, on the same rows."""
 
 import argparse
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass
 from typing import Any
 
 import compare
@@ -18,171 +11,167 @@ import numpy as np
 import ours
 from bars import bars
 from datasets import SOURCES, DataSet, forest, queries
+from growth import print_growth
+from tables import print_table
+from threadpoolctl import threadpool_limits
 
 import cfmaps
 
 NORMS = ("l1", "l2", "linf")
-# A map larger than this is left partial: 100 million nodes are a gigabyte.
+# 100 million nodes are a gigabyte.
 BUDGETS = {"max_nodes": 100_000_000, "time_limit": 20.0}
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A forest, its data set, and the rows that everybody is asked about."""
+
+    model: Any
+    data: DataSet
+    rows: np.ndarray
+    targets: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
-    """Everything measured on one data set."""
+    """What was measured on one data set."""
 
     name: str
-    cold: dict[str, ours.Cold] = field(default_factory=dict)
-    warm: dict[str, ours.Warm] = field(default_factory=dict)
-    whole: ours.Whole | None = None
-    peers: list[compare.Run] = field(default_factory=list)
+    cold: dict[str, ours.Cold]
+    warm: dict[str, ours.Warm]
+    whole: ours.Whole
+    clock: float
+    peers: list[compare.Beside]
+
+
+def problem(name: str, n: int) -> Problem:
+    """Every row is asked for the label after the one the forest gives it."""
+    model, data, test = forest(name)
+    rows = queries(data, test, n)
+    codes = np.searchsorted(model.classes_, model.predict(rows))
+    return Problem(model, data, rows, model.classes_[(codes + 1) % len(model.classes_)])
 
 
 def measure(name: str, options: argparse.Namespace) -> Result:
     """Time us, then the peers, and print the tables as they come."""
-    model, data, test = forest(name)
-    rows = queries(data, test, options.queries)
-    targets = other_labels(model, rows)
-    features = ours.columns(data)
-    print(
-        f"\n## {data.name}: {len(rows)} rows, {rows.shape[1]} columns, {len(model.classes_)} classes, 100 trees of depth 5\n"
-    )
-    result = Result(data.name)
-    measure_ours(result, model, features, rows, targets)
-    if options.peers:
-        measure_peers(result, model, data, rows, targets, options)
-    return result
+    asked = problem(name, options.queries)
+    n_classes, n_columns = len(asked.model.classes_), asked.rows.shape[1]
+    print(f"\n## {asked.data.name}: {len(asked.rows)} rows, {n_columns} columns, {n_classes} classes\n")
+    features = ours.columns(asked.data)
+    cold = {norm: ours.cold(asked.model, features, asked.rows, asked.targets, norm) for norm in NORMS}
+    # A shared processor changes its pace: take it right beside the build.
+    clock, whole = instructions.clock(), ours.build(asked.model, features, **BUDGETS)
+    warm = {norm: ours.warm(whole.cfmap, asked.rows, asked.targets, norm) for norm in NORMS}
+    print_times(cold, warm)
+    print_map(whole)
+    peers = measure_peers(asked, whole, options) if options.peers else []
+    return Result(name, cold, warm, whole, clock, peers)
 
 
-def other_labels(model: Any, rows: np.ndarray) -> np.ndarray:
-    """For every row the label after the one the model gives it."""
-    codes = np.searchsorted(model.classes_, model.predict(rows))
-    labels: np.ndarray = model.classes_[(codes + 1) % len(model.classes_)]
-    return labels
+def print_times(cold: dict[str, ours.Cold], warm: dict[str, ours.Warm]) -> None:
+    """One line per norm."""
+    head = ["norm", "make a map", "first question", "both", "on the whole map", "many at once", "nodes visited"]
+    print_table([*head, "predict confirms one", "of many"], [times(norm, cold[norm], warm[norm]) for norm in NORMS])
+    print("(means, microseconds per row; the model's own predict is not part of the other columns)\n")
 
 
-def measure_ours(
-    result: Result, model: Any, features: cfmaps.Features | None, rows: np.ndarray, targets: np.ndarray
-) -> None:
-    """Fresh maps in every norm, then one map built on one core and asked in every norm."""
-    for norm in NORMS:
-        result.cold[norm] = ours.cold(model, features, rows, targets, norm)
-    result.whole = ours.build(model, features, **BUDGETS)
-    for norm in NORMS:
-        result.warm[norm] = ours.warm(result.whole.cfmap, rows, targets, norm)
-    print_times(result)
-    print_map(result.whole)
-
-
-def print_times(result: Result) -> None:
-    """One line per norm, in microseconds per row."""
-    state = "whole map" if result.whole and result.whole.growth.complete else "partial map"
-    head = ["norm", "make a map", "first question", "both", f"on the {state}", "many at once", "nodes visited"]
-    print_table([*head, "predict confirms one", "of many"], [times(norm, result) for norm in NORMS])
-    print("\n(means, microseconds per row; the model's own predict is not part of the other columns)\n")
-
-
-def times(norm: str, result: Result) -> list[str]:
-    cold, warm = result.cold[norm], result.warm[norm]
+def times(norm: str, cold: ours.Cold, warm: ours.Warm) -> list[str]:
     spent = [cold.construct.mean(), cold.explain.mean(), cold.both.mean(), warm.explain.mean(), warm.many]
     confirm = [warm.confirm_one, warm.confirm_many]
     return [norm, *(f"{1e6 * s:,.1f}" for s in spent), f"{warm.n_visited:,.0f}", *(f"{1e6 * s:,.0f}" for s in confirm)]
 
 
 def print_map(whole: ours.Whole) -> None:
-    """What the map took and how fast it grew."""
+    """What the map took, and how fast it grew."""
     grown = whole.growth
-    state = "whole map" if grown.complete else f"partial map (stopped by {grown.reason})"
-    print(
-        f"{state} on one core: {whole.seconds:.3f} s with reading the model, {grown.n_boxes:,} labelled boxes, ", end=""
-    )
-    print(f"{grown.n_nodes:,} nodes of {whole.bytes_per_node:.1f} bytes, {grown.n_nodes / grown.seconds:,.0f} boxes/s")
+    state = "whole map" if grown.complete else f"PARTIAL map (out of {grown.reason}; the columns above speak of it)"
+    print(f"{state} on one core: {whole.seconds:.4f} s, reading the model included; {grown.n_boxes:,} labelled boxes;")
+    print(f"{grown.n_nodes:,} nodes of {whole.bytes_per_node:.1f} bytes; {speed(whole):,.0f} boxes per second\n")
 
 
-def measure_peers(
-    result: Result, model: Any, data: DataSet, rows: np.ndarray, targets: np.ndarray, options: argparse.Namespace
-) -> None:
-    """Run every peer that takes the problem, then compare times and distances."""
-    print()
+def speed(whole: ours.Whole) -> float:
+    """Boxes that were bounded and kept, which are the map's nodes, per second."""
+    return whole.growth.n_nodes / whole.growth.seconds
+
+
+def measure_peers(asked: Problem, whole: ours.Whole, options: argparse.Namespace) -> list[compare.Beside]:
+    """Run every peer that takes the problem, each followed by us on the rows it was asked."""
+    found = []
     for peer, most in compare.peers():
-        reason = "is not installed here" if not peer.available() else peer.refuses(model, data)
+        reason = peer.refuses(asked.model, asked.data) if peer.available() else "not installed, or no Python for it"
         if reason:
             print(f"skipped {peer.name}: {reason}")
             continue
-        # oceanpy counts a change of category once.
-        features = ours.columns(data, gap=1.0 if peer.name.startswith("oceanpy") else None)
-        most = min(most, len(rows), 3 if options.quick else most)
-        run = compare.run(peer, model, data, rows[:most], targets, features=features, budget=options.budget)
-        result.peers.append(run)
-        print_peer(result, run, model, rows, targets, features)
+        found.append(measure_peer(peer, 3 if options.quick else most, asked, whole, options.budget))
+        print_peer(found[-1], asked.rows)
+    return found
 
 
-def print_peer(
-    result: Result,
-    run: compare.Run,
-    model: Any,
-    rows: np.ndarray,
-    targets: np.ndarray,
-    features: cfmaps.Features | None,
-) -> None:
-    """Ratios on the rows that the peer was asked, and whose answers are nearer."""
-    n = run.n
-    exact = ours.cold(model, features, rows[:n], targets[:n], run.norm, repeats=1).distances
-    found = compare.verdict(run, exact, rows)
-    cold, warm = result.cold[run.norm], result.warm[run.norm]
+def measure_peer(peer: Any, most: int, asked: Problem, whole: ours.Whole, budget: float) -> compare.Beside:
+    """A peer, and us on the same rows with the same cost of a category."""
+    features = ours.columns(asked.data)
+    # oceanpy counts a change of category once.
+    if asked.data.groups and peer.name.startswith("oceanpy"):
+        features = ours.columns(asked.data, gap=1.0)
+        whole = ours.build(asked.model, features)
+    rows, targets = asked.rows[:most], asked.targets[:most]
+    run = compare.run(peer, asked.model, asked.data, rows, targets, features=features, budget=budget)
+    return compare.beside(run, whole, asked.model, features, rows, targets)
+
+
+def print_peer(pair: compare.Beside, rows: np.ndarray) -> None:
+    """Times, ratios, and whose answers are nearer."""
+    run, found = pair.run, pair.verdict(rows)
+    print(f"{run.peer}, {run.norm}, n={run.n}: mean {1e3 * run.mean:,.2f} ms, ", end="")
+    print(f"median {1e3 * np.median(run.seconds):,.2f} ms; {1e3 * run.prepare:,.0f} ms to prepare")
     print(
-        f"{run.peer} ({run.norm}, n={n}): mean {1e3 * run.mean:.2f} ms, median {1e3 * np.median(run.seconds):.2f} ms",
+        f"  its time over ours: cold {pair.times_search:,.1f} ({pair.times_both:,.1f} if ours reads the model), ",
         end="",
     )
-    print(f", preparing {1e3 * run.prepare:.0f} ms, {run.n_unproven} unproven")
-    print(f"  times slower than our first question {run.mean / cold.explain[:n].mean():,.1f}", end="")
-    print(f", with making the map {run.mean / cold.both[:n].mean():,.1f}", end="")
-    print(f", on the whole map {run.mean / warm.explain[:n].mean():,.1f}, many at once {run.mean / warm.many:,.1f}")
-    print(f"  distances: {found.equal} equal, ours nearer in {found.ours_nearer}, theirs nearer in ", end="")
-    print(f"{found.theirs_nearer}, theirs not confirmed by predict in {found.invalid}", flush=True)
+    print(f"warm {pair.times_warm:,.1f}, warm in one call {pair.times_many:,.1f}")
+    print(f"  distances: {found.equal} equal, ours smaller in {found.ours_nearer}, its smaller in ", end="")
+    print(f"{found.theirs_nearer}, its refuted by predict in {found.invalid}; {run.n_unproven} unproven", flush=True)
 
 
 def print_limit(results: list[Result]) -> None:
-    """Boxes per second of the build beside what the counted instructions allow."""
-    print("\n## Boxes per second, one core\n")
-    clock = instructions.clock()
-    rows = []
-    for result in results:
-        if result.whole is None or result.whole.growth.n_nodes < 100_000:
-            continue
-        per_box = instructions.per_box(result.whole.cfmap.ensemble)
-        rows.append(limit_row(result, per_box, clock))
-    print_table(["data", "boxes/s", "instructions per box", "limit", "share"], rows)
-    print(
-        f"\n(limit: {clock / 1e9:.2f} GHz and {instructions.PER_CYCLE:.0f} instructions per cycle, counted on AVX2 code)"
-    )
+    """Boxes per second of the large builds beside what the counted instructions allow."""
+    large = [result for result in results if result.whole.growth.n_nodes >= 100_000]
+    print("\n## Boxes per second of a build, one core\n")
+    head = ["data", "boxes/s", "instructions/box", "clock", "limit", "share"]
+    print_table(head, [limit_row(result) for result in large])
+    per_cycle = instructions.PER_CYCLE
+    print(f"(limit: {per_cycle:.0f} instructions per cycle; callgrind counts the AVX2 code, AVX-512 needs fewer)")
 
 
-def limit_row(result: Result, per_box: float | None, clock: float) -> list[str]:
-    assert result.whole is not None
-    speed = result.whole.growth.n_nodes / result.whole.growth.seconds
+def limit_row(result: Result) -> list[str]:
+    boxes = speed(result.whole)
+    per_box = instructions.per_box(result.whole.cfmap.ensemble)
     if per_box is None:
-        return [result.name, f"{speed:,.0f}", "needs valgrind", "", ""]
-    most = instructions.limit(per_box, clock)
-    return [result.name, f"{speed:,.0f}", f"{per_box:,.0f}", f"{most:,.0f}", f"{speed / most:.0%}"]
+        return [result.name, f"{boxes:,.0f}", "needs valgrind", "", "", ""]
+    most = instructions.limit(per_box, result.clock)
+    pace = f"{result.clock / 1e9:.2f} GHz"
+    return [result.name, f"{boxes:,.0f}", f"{per_box:,.0f}", pace, f"{most:,.0f}", f"{boxes / most:.0%}"]
 
 
-def print_table(head: list[str], rows: list[list[str]]) -> None:
-    """A Markdown table with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    for row in (head, ["-" * width for width in widths], *rows):
-        print("| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) + " |", flush=True)
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="ask each peer 3 rows only; its ratios are rough then")
+    parser.add_argument("--only", default=",".join(SOURCES), help="data sets, separated by commas")
+    parser.add_argument("--no-peers", dest="peers", action="store_false", help="only cfmaps")
+    parser.add_argument("--no-growth", dest="growth", action="store_false", help="leave out the larger forests")
+    parser.add_argument("--queries", type=int, default=25, help="rows per data set")
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds per peer and data set")
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few rows for the peers")
-    parser.add_argument("--only", default=",".join(SOURCES), help="data sets, separated by commas")
-    parser.add_argument("--no-peers", dest="peers", action="store_false")
-    parser.add_argument("--queries", type=int, default=25)
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds per peer and data set")
-    options = parser.parse_args()
-    print("cfmaps", cfmaps.__version__, "- one thread; every time in one table is from this run")
-    results = [measure(name, options) for name in options.only.split(",")]
+    options = parse()
+    os.environ["RAYON_NUM_THREADS"] = "1"
+    print(f"cfmaps {cfmaps.__version__}; forests of 100 trees of depth 5; one thread; all figures are from this run")
+    with threadpool_limits(1):
+        results = [measure(name, options) for name in options.only.split(",")]
+        if options.growth:
+            print_growth(seconds=2.0 if options.quick else 10.0)
     print_limit(results)
     print("\n## Bars\n")
     print_table(["bar", "needed", "measured", ""], bars({result.name: result for result in results}))

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import ours
 from datasets import DataSet
 from peers import Answer, Ocean, Treecf, Veritas
 from sklearn.ensemble import RandomForestClassifier
 
 from cfmaps import Distance, Features
+
+# Queries of ours in every mean: a few fast ones right after a slow peer would measure its empty caches.
+LEAST_TIMED = 75
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,9 @@ def judged(
     features: Features | None,
 ) -> Run:
     """Measure every answer with one ruler and ask the forest about it."""
-    found = [row if answer.counterfactual is None else answer.counterfactual for row, answer in zip(rows, answers)]
     n = len(answers)
+    pairs = zip(rows[:n], answers, strict=True)
+    found = [row if answer.counterfactual is None else answer.counterfactual for row, answer in pairs]
     return Run(
         peer=peer.name,
         norm=peer.norm,
@@ -94,22 +99,61 @@ def judged(
     )
 
 
-def verdict(theirs: Run, ours: np.ndarray, rows: np.ndarray) -> Verdict:
-    """Count; equal means within the rounding that the peer allows itself."""
-    difference = theirs.distances - ours[: theirs.n]
-    within = allowance(theirs, rows)
-    return Verdict(
-        equal=int((theirs.valid & (abs(difference) <= within)).sum()),
-        ours_nearer=int((theirs.valid & (difference > within)).sum()),
-        theirs_nearer=int((theirs.valid & (difference < -within)).sum()),
-        invalid=int((~theirs.valid).sum()),
-    )
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A peer's run and ours on the same rows in the same norm, one right after the other."""
+
+    run: Run
+    cold: ours.Cold
+    warm: ours.Warm
+
+    @property
+    def times_search(self) -> float:
+        """How many of our first questions fit into one of the peer's, model loaded on both sides."""
+        return self.run.mean / float(self.cold.explain.mean())
+
+    @property
+    def times_both(self) -> float:
+        """The same when ours, and only ours, reads the model every time."""
+        return self.run.mean / float(self.cold.both.mean())
+
+    @property
+    def times_warm(self) -> float:
+        """The same on a whole map, one question at a time."""
+        return self.run.mean / float(self.warm.explain.mean())
+
+    @property
+    def times_many(self) -> float:
+        """The same when all rows are asked in one call, on one thread."""
+        return self.run.mean / self.warm.many
+
+    def verdict(self, rows: np.ndarray) -> Verdict:
+        """Whose answers are nearer; equal means within the rounding that the peer allows itself."""
+        difference = self.run.distances - self.cold.distances
+        within = allowance(self.run, rows)
+        return Verdict(
+            equal=int((self.run.valid & (abs(difference) <= within)).sum()),
+            ours_nearer=int((self.run.valid & (difference > within)).sum()),
+            theirs_nearer=int((self.run.valid & (difference < -within)).sum()),
+            invalid=int((~self.run.valid).sum()),
+        )
 
 
-def allowance(theirs: Run, rows: np.ndarray) -> float:
-    """A float32 step per column, and veritas' bracket.
+def beside(
+    run: Run,
+    whole: ours.Whole,
+    model: RandomForestClassifier,
+    features: Features | None,
+    rows: np.ndarray,
+    targets: np.ndarray,
+) -> Beside:
+    """Ask our fresh maps and our whole map what the peer was asked."""
+    rows, targets, repeats = rows[: run.n], targets[: run.n], -(-LEAST_TIMED // run.n)
+    cold = ours.cold(model, features, rows, targets, run.norm, repeats=repeats)
+    return Beside(run, cold, ours.warm(whole.cfmap, rows, targets, run.norm, repeats=repeats))
 
-    treecf answers between the numbers that the model compares, oceanpy a fixed step beyond a threshold.
-    """
+
+def allowance(run: Run, rows: np.ndarray) -> float:
+    """A float32 step per column, oceanpy's fixed step per column, and veritas' bracket."""
     steps = np.spacing(np.abs(rows).max(axis=0).astype(np.float32)).sum() + rows.shape[1] * 2.4e-7
-    return float(steps) + (1e-3 if theirs.norm == "linf" else 0.0)
+    return float(steps) + (1e-3 if run.norm == "linf" else 0.0)

@@ -135,7 +135,8 @@ cfmaps::Lattice make_lattice(const Integers& n_cells, const Flags& categorical, 
     for (const Integers& axis : columns)
         lattice.columns.push_back(copy<std::uint32_t>(axis));
     for (std::size_t test = 0; test < test_axis.size(); ++test)
-        lattice.tests.push_back({static_cast<std::uint32_t>(test_axis(test)), static_cast<std::uint32_t>(test_rank(test))});
+        lattice.tests.push_back(
+            {static_cast<std::uint32_t>(test_axis(test)), static_cast<std::uint32_t>(test_rank(test))});
     for (std::size_t row = 0; row < test_sets.shape(0); ++row)
     {
         std::vector<std::uint64_t>& set = lattice.sets.emplace_back((test_sets.shape(1) + 63) / 64);
@@ -147,8 +148,8 @@ cfmaps::Lattice make_lattice(const Integers& n_cells, const Flags& categorical, 
 }
 
 cfmaps::Trees make_trees(const Integers& test, const Integers& feature, const Vector& threshold, const Integers& left,
-                         const Integers& right, const Integers& roots, const Matrix& value, const Vector& init, double divisor,
-                         bool single)
+                         const Integers& right, const Integers& roots, const Matrix& value, const Vector& init,
+                         double divisor, bool single)
 {
     if (value.shape(0) != test.size() || value.shape(1) != init.size())
         throw std::invalid_argument("value must have a row per node and a column per score");
@@ -162,7 +163,7 @@ cfmaps::Trees make_trees(const Integers& test, const Integers& feature, const Ve
 struct Poll
 {
     nb::object progress;
-    bool failed = false; // then Python holds the exception
+    bool failed = false;  // then Python holds the exception
 
     bool ask(double share, std::size_t n_nodes)
     {
@@ -254,7 +255,8 @@ void make_explainer(cfmaps::Explainer* self, cfmaps::Map& map, double power, con
                                  make_norm(std::numeric_limits<double>::infinity(), weights, largest_category_costs));
 }
 
-auto ask(cfmaps::Explainer& explainer, const Matrix& rows, const Integers& targets, double time_limit, unsigned n_threads)
+auto ask(cfmaps::Explainer& explainer, const Matrix& rows, const Integers& targets, double time_limit,
+         unsigned n_threads)
 {
     const std::size_t n_rows = rows.shape(0), n_columns = explainer.map().n_columns();
     if (rows.shape(1) != n_columns || targets.size() != n_rows)
@@ -275,7 +277,7 @@ auto ask(cfmaps::Explainer& explainer, const Matrix& rows, const Integers& targe
         for (std::size_t row = 0; row < n_rows; ++row)
         {
             const cfmaps::Answer& answer = answers[row];
-            explainer.move(answer, &points[row * n_columns]);
+            explainer.map().forest().lattice.move(answer.cells, &points[row * n_columns]);
             std::copy(answer.cells.begin(), answer.cells.end(), &cells[row * n_axes]);
             numbers[row] = answer.distance;
             numbers[n_rows + row] = answer.lower_bound;
@@ -299,10 +301,11 @@ void bind_map(nb::module_& m)
     using cfmaps::Map;
     using cfmaps::Trees;
     nb::class_<Lattice>(m, "Lattice")
-        .def(nb::new_([](const Integers& n_cells, const Flags& categorical, const Vector& low, const Vector& high,
-                         const std::vector<Integers>& columns, const Integers& test_axis, const Integers& test_rank,
-                         const FlagMatrix& test_sets)
-                      { return make_lattice(n_cells, categorical, low, high, columns, test_axis, test_rank, test_sets); }),
+        .def(nb::new_(
+                 [](const Integers& n_cells, const Flags& categorical, const Vector& low, const Vector& high,
+                    const std::vector<Integers>& columns, const Integers& test_axis, const Integers& test_rank,
+                    const FlagMatrix& test_sets)
+                 { return make_lattice(n_cells, categorical, low, high, columns, test_axis, test_rank, test_sets); }),
              nb::arg("n_cells"), nb::arg("categorical"), nb::arg("low"), nb::arg("high"), nb::arg("columns"),
              nb::arg("test_axis"), nb::arg("test_rank"), nb::arg("test_sets"));
     nb::class_<Trees>(m, "Trees")
@@ -311,7 +314,8 @@ void bind_map(nb::module_& m)
              nb::arg("single"));
     nb::class_<Map>(m, "Map")
         .def(nb::init<Lattice, Trees, std::size_t>(), nb::arg("lattice"), nb::arg("trees"), nb::arg("n_columns"))
-        .def("build", &build_map, nb::arg("most_nodes"), nb::arg("time_limit"), nb::arg("n_threads"), nb::arg("progress").none())
+        .def("build", &build_map, nb::arg("most_nodes"), nb::arg("time_limit"), nb::arg("n_threads"),
+             nb::arg("progress").none())
         .def("count", &count_map)
         .def("boxes", &boxes_of_map, nb::arg("label"), nb::arg("single_categories"))
         .def("region", &region_of_map, nb::arg("cells"))

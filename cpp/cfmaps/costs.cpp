@@ -4,7 +4,10 @@
 
 namespace cfmaps
 {
-bool Norm::is_maximum() const { return std::isinf(power); }
+bool Norm::is_maximum() const
+{
+    return std::isinf(power);
+}
 
 double Norm::raise(double gap) const
 {
@@ -56,11 +59,11 @@ void Costs::prepare_ordered(size_t axis, double value)
     double* cost = &cost_[first];
     size_t home = std::lower_bound(high, high + n_cells, value) - high;
     if (home == n_cells || (home > 0 && low[home] > value && value - high[home - 1] <= low[home] - value))
-        --home; // beyond the last cell, or between two: the nearer one
+        --home;  // beyond the last cell, or between two: the nearer one
     home_[axis] = static_cast<uint32_t>(home);
     is_inside_ = is_inside_ && low[home] <= value && value <= high[home];
     cost[home] = norm_.raise(weight * std::max({low[home] - value, value - high[home], 0.0}));
-    for (size_t cell = home; cell-- > 0;) // std::pow need not be monotone in its last digit; a search must be
+    for (size_t cell = home; cell-- > 0;)  // std::pow need not be monotone in its last digit; a search must be
         cost[cell] = std::max(norm_.raise(weight * (value - high[cell])), cost[cell + 1]);
     for (size_t cell = home + 1; cell < n_cells; ++cell)
         cost[cell] = std::max(norm_.raise(weight * (low[cell] - value)), cost[cell - 1]);
@@ -90,4 +93,4 @@ uint32_t Costs::nearest(ConstBox box, size_t axis) const
               });
     return best;
 }
-} // namespace cfmaps
+}  // namespace cfmaps

@@ -10,9 +10,9 @@ namespace cfmaps
 /// A norm over the columns of the model. Costs are p-th powers of weighted gaps (plain gaps for the maximum norm).
 struct Norm
 {
-    double power = 1; // infinity for the maximum norm
+    double power = 1;  // infinity for the maximum norm
     std::vector<double> weights;
-    std::vector<std::vector<double>> category_costs; // per axis, from x to: what changing the category costs, powered
+    std::vector<std::vector<double>> category_costs;  // per axis, from x to: what changing the category costs, powered
 
     bool is_maximum() const;
     double raise(double gap) const;
@@ -24,7 +24,8 @@ struct Norm
 class Total
 {
 public:
-    Total(size_t n_axes, bool maximum) : width_(std::bit_ceil(std::max<size_t>(n_axes, 1))), n_axes_(n_axes), maximum_(maximum)
+    Total(size_t n_axes, bool maximum)
+        : width_(std::bit_ceil(std::max<size_t>(n_axes, 1))), n_axes_(n_axes), maximum_(maximum)
     {
         tree_.assign(2 * width_, 0.0);
     }
@@ -99,4 +100,4 @@ private:
 
 /// The category of a row, or the cell of "none".
 uint32_t category_of(const Lattice& lattice, size_t axis, const double* row);
-} // namespace cfmaps
+}  // namespace cfmaps

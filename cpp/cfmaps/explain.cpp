@@ -2,7 +2,6 @@
 
 #include "parallel.hpp"
 
-
 namespace cfmaps
 {
 Explainer::Explainer(Map& map, Norm norm, Norm maximum)
@@ -27,7 +26,7 @@ void Explainer::give_back(std::unique_ptr<Search> search)
 }
 
 std::vector<Answer> Explainer::ask(std::span<const Question> questions, double time_limit, unsigned n_threads,
-                                  Limits& limits)
+                                   Limits& limits)
 {
     std::vector<Answer> answers(questions.size());
     std::atomic<size_t> next{0};
@@ -54,27 +53,11 @@ Answer Explainer::ask_one(Search& search, const Question& question, double time_
     if (answer.label == undecided)
     {
         std::vector<double> row(question.row, question.row + map_.n_columns());
-        move(answer, row.data());
+        map_.forest().lattice.move(answer.cells, row.data());
         answer.label = static_cast<int32_t>(map_.forest().trees.label(row.data()));
     }
     leave_grown(search, answer, std::min(deadline, Clock::now() + (Clock::now() - start)), limits);
     return answer;
-}
-
-void Explainer::move(const Answer& answer, double* row) const
-{
-    const Lattice& lattice = map_.forest().lattice;
-    for (size_t axis = 0; axis < answer.cells.size(); ++axis)
-    {
-        const auto& columns = lattice.columns[axis];
-        const uint32_t cell = answer.cells[axis];
-        const size_t at = lattice.cell_start[axis] + cell;
-        if (lattice.is_ordered(axis))
-            row[columns[0]] = std::clamp(row[columns[0]], lattice.low[at], lattice.high[at]);
-        else
-            for (uint32_t category = 0; category < columns.size(); ++category)
-                row[columns[category]] = category == cell;
-    }
 }
 
 /// The first query on a map may be the only one; from the second on, each leaves the map grown around it, for as long
@@ -89,4 +72,4 @@ void Explainer::leave_grown(Search& search, const Answer& answer, Clock::time_po
     Reach reach{search.costs(), search.home_total(), search.best().total};
     map_.grow_around(reach, own);
 }
-} // namespace cfmaps
+}  // namespace cfmaps

@@ -24,9 +24,6 @@ public:
     /// Each row within its own time limit, in seconds.
     std::vector<Answer> ask(std::span<const Question> questions, double time_limit, unsigned n_threads, Limits& limits);
 
-    /// Moves a row into the cells of an answer.
-    void move(const Answer& answer, double* row) const;
-
     const Map& map() const { return map_; }
 
 private:
@@ -38,6 +35,6 @@ private:
     Map& map_;
     Norm norm_, maximum_;
     std::mutex mutex_;
-    std::vector<std::unique_ptr<Search>> idle_; // searches keep their memory between questions
+    std::vector<std::unique_ptr<Search>> idle_;  // searches keep their memory between questions
 };
-} // namespace cfmaps
+}  // namespace cfmaps

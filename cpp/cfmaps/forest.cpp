@@ -16,7 +16,7 @@ constexpr size_t most_row_bytes = size_t{128} << 20;
 /// A node of a tree without the tests that cannot split its box.
 struct Simple
 {
-    int32_t test; // -1 at a leaf
+    int32_t test;  // -1 at a leaf
     int32_t left, right;
 };
 
@@ -25,7 +25,7 @@ struct Use
 {
     uint32_t piece, left_leaves, right_leaves;
 };
-} // namespace
+}  // namespace
 
 Lanes::Lanes(uint32_t n_classes)
     : n_classes(n_classes), pairs(n_classes <= most_pair_classes),
@@ -220,9 +220,10 @@ private:
                 forest_.most[(first + leaf) * n_lanes_ + lane] = high_[leaves[leaf] * n_lanes_ + lane];
                 forest_.least[(first + leaf) * n_lanes_ + lane] = low_[leaves[leaf] * n_lanes_ + lane];
             }
-        if (n_lanes_ == 1) // the lowest bit answers for the bits above it
+        if (n_lanes_ == 1)  // the lowest bit answers for the bits above it
             for (size_t leaf = leaves.size() - 1; leaf > 0; --leaf)
-                forest_.least[first + leaf - 1] = std::min(forest_.least[first + leaf - 1], forest_.least[first + leaf]);
+                forest_.least[first + leaf - 1] =
+                    std::min(forest_.least[first + leaf - 1], forest_.least[first + leaf]);
     }
 
     /// Stores the inner nodes, children before parents, each with the leaves on its sides.
@@ -300,14 +301,14 @@ private:
     void fill_ordered(size_t axis)
     {
         const uint32_t first = forest_.lattice.first_test[axis], end = forest_.lattice.first_test[axis + 1];
-        for (uint32_t test = first; test < end; ++test) // begins right of the test: left of it is gone
+        for (uint32_t test = first; test < end; ++test)  // begins right of the test: left of it is gone
         {
             if (test > first)
                 std::copy_n(row(2 * (test - 1) + 1), forest_.n_pieces, row(2 * test + 1));
             for (const Use& use : places(test))
                 row(2 * test + 1)[use.piece] &= ~use.left_leaves;
         }
-        for (uint32_t test = end; test-- > first;) // ends left of the test
+        for (uint32_t test = end; test-- > first;)  // ends left of the test
         {
             if (test + 1 < end)
                 std::copy_n(row(2 * (test + 1)), forest_.n_pieces, row(2 * test));
@@ -336,7 +337,7 @@ private:
     std::vector<double> margins_;
     std::vector<Simple> simple_;
     std::vector<int32_t> low_, high_;
-    std::vector<int32_t> place_; // of a simple node: among the inner nodes, or ~ its leaf
+    std::vector<int32_t> place_;  // of a simple node: among the inner nodes, or ~ its leaf
     std::vector<Use> uses_;
     std::vector<size_t> first_use_;
 };
@@ -358,4 +359,4 @@ uint32_t Forest::reached(uint32_t piece, ConstBox box) const
     }
     return leaves;
 }
-} // namespace cfmaps
+}  // namespace cfmaps

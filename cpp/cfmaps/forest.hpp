@@ -14,7 +14,7 @@ struct Inner
 {
     uint32_t left_leaves, right_leaves;
     uint32_t test;
-    uint8_t left, right; // inner nodes of the piece, or no_inner below which is one leaf
+    uint8_t left, right;  // inner nodes of the piece, or no_inner below which is one leaf
 };
 
 /// Which sums decide between classes: one lane for every pair, or one for every class when pairs are too many.
@@ -39,26 +39,29 @@ public:
     Lattice lattice;
     Trees trees;
     Lanes lanes;
-    int32_t slack = 0; // what all rounding together can add to a sum of one lane
+    int32_t slack = 0;  // what all rounding together can add to a sum of one lane
     size_t n_pieces = 0;
-    std::vector<uint32_t> roots;    // pieces of the trees that have more than one leaf
-    std::vector<int32_t> constants; // per lane, from the trees that have one leaf
+    std::vector<uint32_t> roots;     // pieces of the trees that have more than one leaf
+    std::vector<int32_t> constants;  // per lane, from the trees that have one leaf
     bool has_links = false;
-    bool has_rows = false; // a forest too large for them asks its pieces instead
+    bool has_rows = false;  // a forest too large for them asks its pieces instead
 
     // Per piece and leaf. With one lane the leaves are sorted, so that the highest bit of a mask finds the largest
     // value and the lowest bit the smallest: most[] and least[] hold it even where a leaf stands for a piece below.
-    std::vector<int32_t> most, least; // n_lanes per leaf
-    std::vector<int32_t> link;        // the piece below, or -1
-    std::vector<uint32_t> all_leaves; // per piece
-    std::vector<Inner> inner;         // 31 per piece, the root first
+    std::vector<int32_t> most, least;  // n_lanes per leaf
+    std::vector<int32_t> link;         // the piece below, or -1
+    std::vector<uint32_t> all_leaves;  // per piece
+    std::vector<Inner> inner;          // 31 per piece, the root first
 
     const Inner* inner_of(size_t piece) const { return &inner[piece * (piece_leaves - 1)]; }
     size_t leaf_of(size_t piece, uint32_t leaf) const { return piece * piece_leaves + leaf; }
 
     /// Leaves reachable when the axis ends at, or begins at, a cell: a mask for every piece.
     const uint32_t* row_up_to(size_t axis, uint32_t cell) const { return row(lattice.first_test[axis] + cell, false); }
-    const uint32_t* row_from(size_t axis, uint32_t cell) const { return row(lattice.first_test[axis] + cell - 1, true); }
+    const uint32_t* row_from(size_t axis, uint32_t cell) const
+    {
+        return row(lattice.first_test[axis] + cell - 1, true);
+    }
     const uint32_t* row_of_category(size_t axis, uint32_t cell) const
     {
         return &rows_[(category_row_[axis] + cell) * n_pieces];
@@ -74,4 +77,4 @@ private:
     std::vector<uint32_t> rows_;
     std::vector<size_t> category_row_;
 };
-} // namespace cfmaps
+}  // namespace cfmaps

@@ -5,11 +5,10 @@ namespace cfmaps
 namespace
 {
 constexpr uint32_t check_every = 64;
-constexpr size_t small_budget = 100'000; // counted split by split
-}
+constexpr size_t small_budget = 100'000;  // counted split by split
+}  // namespace
 
-Grower::Grower(const Forest& forest, Nodes& nodes)
-    : forest_(forest), nodes_(nodes), narrower_(forest), pairs_(nodes)
+Grower::Grower(const Forest& forest, Nodes& nodes) : forest_(forest), nodes_(nodes), narrower_(forest), pairs_(nodes)
 {
 }
 
@@ -46,7 +45,7 @@ Node Grower::settle(uint32_t id, uint32_t test, uint32_t pair, bool is_new)
 {
     const Node left = nodes_.read(pair), right = nodes_.read(pair + 1);
     const bool merge = left.is_leaf() && right.is_leaf() && left.label() == right.label();
-    if (merge && is_new && pairs_.is_last(pair)) // a reader may stand before a pair that it has seen
+    if (merge && is_new && pairs_.is_last(pair))  // a reader may stand before a pair that it has seen
         pairs_.give_back();
     const Node node = merge ? left : Node::inner(test, pair, left.classes() | right.classes());
     if (node.word() != nodes_.read(id).word())
@@ -56,7 +55,7 @@ Node Grower::settle(uint32_t id, uint32_t test, uint32_t pair, bool is_new)
 
 Grower::Frame& Grower::frame(size_t depth)
 {
-    while (frames_.size() <= depth) // a deque: frames in use stay where they are
+    while (frames_.size() <= depth)  // a deque: frames in use stay where they are
         frames_.emplace_back();
     return frames_[depth];
 }
@@ -160,4 +159,4 @@ bool Grower::must_stop()
         return limits_->is_stopped();
     return limits_->spend(std::exchange(since_check_, 0));
 }
-} // namespace cfmaps
+}  // namespace cfmaps

@@ -43,7 +43,7 @@ private:
     };
     struct Decision
     {
-        int32_t label; // or undecided, then there is a cut
+        int32_t label;  // or undecided, then there is a cut
         int32_t cut;
     };
 
@@ -65,4 +65,4 @@ private:
     std::deque<Frame> frames_;
     uint32_t since_check_ = 0;
 };
-} // namespace cfmaps
+}  // namespace cfmaps

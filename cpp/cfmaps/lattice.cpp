@@ -28,6 +28,27 @@ void Lattice::finish()
     }
 }
 
+size_t Lattice::n_columns() const
+{
+    size_t n = 0;
+    for (const auto& axis : columns)
+        n += axis.size();
+    return n;
+}
+
+void Lattice::move(std::span<const uint32_t> cells, double* row) const
+{
+    for (size_t axis = 0; axis < cells.size(); ++axis)
+    {
+        const size_t at = cell_start[axis] + cells[axis];
+        if (is_ordered(axis))
+            row[columns[axis][0]] = std::clamp(row[columns[axis][0]], low[at], high[at]);
+        else
+            for (uint32_t category = 0; category < columns[axis].size(); ++category)
+                row[columns[axis][category]] = category == cells[axis];
+    }
+}
+
 std::vector<uint64_t> whole_box(const Lattice& lattice)
 {
     std::vector<uint64_t> box(lattice.n_words(), 0);
@@ -82,4 +103,4 @@ void keep_side(const Lattice& lattice, BoxSpan box, uint32_t test, bool right)
     for (size_t word = 0; word < set.size(); ++word)
         box[first + word] &= right ? ~set[word] : set[word];
 }
-} // namespace cfmaps
+}  // namespace cfmaps

@@ -15,8 +15,8 @@ using std::size_t;
 struct Test
 {
     uint32_t axis;
-    uint32_t rank;           // ordered axis: cells 0..rank go left; categorical axis: row of the table of sets
-    uint32_t first_cell = 0; // of the axis, in the flat arrays
+    uint32_t rank;            // ordered axis: cells 0..rank go left; categorical axis: row of the table of sets
+    uint32_t first_cell = 0;  // of the axis, in the flat arrays
     bool ordered = true;
 };
 
@@ -25,19 +25,23 @@ struct Lattice
 {
     std::vector<uint32_t> n_cells;
     std::vector<uint8_t> categorical;
-    std::vector<size_t> cell_start; // first cell of each axis in the flat arrays
+    std::vector<size_t> cell_start;  // first cell of each axis in the flat arrays
     std::vector<double> low, high;
-    std::vector<std::vector<uint32_t>> columns; // columns of the model behind each axis
+    std::vector<std::vector<uint32_t>> columns;  // columns of the model behind each axis
     std::vector<Test> tests;
-    std::vector<uint32_t> first_test;        // per axis, and one past the end
-    std::vector<std::vector<uint64_t>> sets; // categorical tests: cells going left, 64 to a word
+    std::vector<uint32_t> first_test;         // per axis, and one past the end
+    std::vector<std::vector<uint64_t>> sets;  // categorical tests: cells going left, 64 to a word
 
     // Words of a box: an ordered axis takes one (low | high << 32), a categorical one a bit per cell.
-    std::vector<uint32_t> word_start; // per axis, and one past the end
+    std::vector<uint32_t> word_start;  // per axis, and one past the end
 
     size_t n_axes() const { return n_cells.size(); }
     size_t n_words() const { return word_start.back(); }
     bool is_ordered(size_t axis) const { return !categorical[axis]; }
+
+    size_t n_columns() const;
+    /// Moves a row into cells, one per axis; a value that its cell allows stays.
+    void move(std::span<const uint32_t> cells, double* row) const;
 
     /// Fills what follows from the rest: where each axis' tests and words begin.
     void finish();
@@ -47,9 +51,18 @@ struct Lattice
 using BoxSpan = std::span<uint64_t>;
 using ConstBox = std::span<const uint64_t>;
 
-inline uint32_t low_end(uint64_t word) { return static_cast<uint32_t>(word); }
-inline uint32_t high_end(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
-inline uint64_t interval(uint32_t low, uint32_t high) { return low | (static_cast<uint64_t>(high) << 32); }
+inline uint32_t low_end(uint64_t word)
+{
+    return static_cast<uint32_t>(word);
+}
+inline uint32_t high_end(uint64_t word)
+{
+    return static_cast<uint32_t>(word >> 32);
+}
+inline uint64_t interval(uint32_t low, uint32_t high)
+{
+    return low | (static_cast<uint64_t>(high) << 32);
+}
 
 /// Every cell of every axis.
 std::vector<uint64_t> whole_box(const Lattice& lattice);
@@ -83,4 +96,4 @@ void each_cell(const Lattice& lattice, ConstBox box, size_t axis, Visit visit)
         for (uint64_t rest = box[word]; rest; rest &= rest - 1)
             visit(static_cast<uint32_t>((word - first) * 64 + std::countr_zero(rest)));
 }
-} // namespace cfmaps
+}  // namespace cfmaps

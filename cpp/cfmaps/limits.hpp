@@ -26,7 +26,7 @@ class Limits
 public:
     Clock::time_point deadline = never;
     std::size_t most_nodes = std::numeric_limits<std::size_t>::max();
-    std::function<bool()> poll; // asked now and then by the thread that made the limits: true means stop
+    std::function<bool()> poll;  // asked now and then by the thread that made the limits: true means stop
 
     void stop() { stopped_.store(true, std::memory_order_relaxed); }
     bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
@@ -62,4 +62,4 @@ private:
     std::thread::id owner_ = std::this_thread::get_id();
     Clock::time_point next_poll_ = Clock::now() + std::chrono::milliseconds(50);
 };
-} // namespace cfmaps
+}  // namespace cfmaps

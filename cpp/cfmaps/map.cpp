@@ -60,7 +60,7 @@ std::vector<Joint> open_top(Grower& grower, const Nodes& nodes, const Lattice& l
     }
     return joints;
 }
-} // namespace
+}  // namespace
 
 Map::Map(Lattice lattice, Trees trees, size_t n_columns)
     : forest_(std::move(lattice), std::move(trees)), n_columns_(n_columns), grower_(forest_, nodes_)
@@ -138,4 +138,4 @@ Census Map::census() const
     count(0, census);
     return census;
 }
-} // namespace cfmaps
+}  // namespace cfmaps

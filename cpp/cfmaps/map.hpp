@@ -16,8 +16,8 @@ struct Census
 /// Labelled boxes in the model's columns: closed ends on its grid.
 struct Boxes
 {
-    std::vector<double> lower, upper; // n_columns per box
-    std::vector<int32_t> label;       // undecided where the map is open
+    std::vector<double> lower, upper;  // n_columns per box
+    std::vector<int32_t> label;        // undecided where the map is open
 };
 
 class Map
@@ -45,7 +45,7 @@ public:
     std::vector<uint64_t> region(std::span<const uint32_t> cells) const;
     void bounds_of(ConstBox box, double* lower, double* upper) const;
 
-    std::atomic<size_t> most_nodes{size_t{1} << 24}; // beyond this, queries answer but grow nothing
+    std::atomic<size_t> most_nodes{size_t{1} << 24};  // beyond this, queries answer but grow nothing
 
 private:
     bool any_open(uint32_t id) const;
@@ -56,10 +56,10 @@ private:
     Forest forest_;
     Nodes nodes_;
     size_t n_columns_;
-    std::mutex growing_; // one writer at a time; readers need no lock
+    std::mutex growing_;  // one writer at a time; readers need no lock
     std::atomic<std::thread::id> builder_{};
     Grower grower_;
     mutable std::atomic<bool> is_complete_{false};
     std::atomic<bool> was_asked_{false};
 };
-} // namespace cfmaps
+}  // namespace cfmaps

@@ -108,4 +108,4 @@ Boxes Map::boxes(int32_t label, bool single_categories) const
     collect(0, box, label, single_categories, boxes);
     return boxes;
 }
-} // namespace cfmaps
+}  // namespace cfmaps

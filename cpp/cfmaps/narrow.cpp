@@ -3,6 +3,7 @@
 #include "dispatch.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace cfmaps
 {
@@ -90,12 +91,12 @@ void unite_rows(uint32_t* out, const uint32_t* row, size_t n)
     for (size_t piece = 0; piece < n; ++piece)
         out[piece] |= row[piece];
 }
-} // namespace
+}  // namespace
 
 void State::reserve(size_t n_trees, size_t n_lanes)
 {
     if (live.size() <= n_trees)
-        live.resize(n_trees + 1); // a tree that leaves the list is written once past its end
+        live.resize(n_trees + 1);  // a tree that leaves the list is written once past its end
     if (lanes.size() != 3 * n_lanes)
         lanes.resize(3 * n_lanes);
 }
@@ -142,7 +143,7 @@ void Narrower::add_axis(ConstBox box, size_t axis)
         std::fill(category_.begin(), category_.end(), 0);
         each_cell(lattice, box, axis, [&](uint32_t cell)
                   { unite_rows(category_.data(), forest_.row_of_category(axis, cell), forest_.n_pieces); });
-        if (n_rows_ == 0) // the next axis will use category_ again
+        if (n_rows_ == 0)  // the next axis will use category_ again
             std::copy(category_.begin(), category_.end(), joined_.begin());
         add_row(n_rows_ == 0 ? joined_.data() : category_.data());
         return;
@@ -250,7 +251,8 @@ int32_t Narrower::best_cut(State& state)
         }
         tree.node = static_cast<uint32_t>(at - inner);
         const int64_t weight = weight_[at->test] += tree.spread;
-        best = weight > most ? static_cast<int32_t>(at->test) : best; // weights only grow: the last to lead is the best
+        best =
+            weight > most ? static_cast<int32_t>(at->test) : best;  // weights only grow: the last to lead is the best
         most = std::max(most, weight);
     }
     for (uint32_t place = 0; place < state.n_live; ++place)
@@ -258,16 +260,32 @@ int32_t Narrower::best_cut(State& state)
     return best;
 }
 
-bool Narrower::surely_beats(const State& state, uint32_t winner, uint32_t loser) const
+/// A bound on how far one class is ahead of another.
+int64_t Narrower::least_lead(const State& state, uint32_t winner, uint32_t loser) const
 {
     const Lanes& lanes = forest_.lanes;
-    int64_t ahead; // a bound on how far the winner leads
     if (!lanes.pairs)
-        ahead = state.least(winner) - state.most(loser);
-    else
-        ahead = winner < loser ? state.least(lanes.pair(winner, loser)) : -state.most(lanes.pair(loser, winner));
-    const int64_t slack = lanes.pairs ? forest_.slack : 2 * int64_t{forest_.slack};
-    return winner < loser ? ahead >= slack : ahead > slack; // a tie goes to the first class
+        return state.least(winner) - state.most(loser);
+    return winner < loser ? state.least(lanes.pair(winner, loser)) : -state.most(lanes.pair(loser, winner));
+}
+
+bool Narrower::surely_beats(const State& state, uint32_t winner, uint32_t loser) const
+{
+    const int64_t ahead = least_lead(state, winner, loser);
+    const int64_t slack = forest_.lanes.pairs ? forest_.slack : 2 * int64_t{forest_.slack};
+    return winner < loser ? ahead >= slack : ahead > slack;  // a tie goes to the first class
+}
+
+int64_t Narrower::lead(const State& state, Wanted wanted) const
+{
+    int64_t smallest = std::numeric_limits<int64_t>::max();
+    for (uint32_t other = 0; other < forest_.lanes.n_classes; ++other)
+        if (other != wanted.label)
+        {
+            const int64_t twice = least_lead(state, wanted.label, other) - least_lead(state, other, wanted.label);
+            smallest = std::min(smallest, twice);
+        }
+    return wanted.all_others ? -smallest : smallest;
 }
 
 bool Narrower::surely_beaten(const State& state, uint32_t label) const
@@ -303,4 +321,4 @@ bool Narrower::surely_holds(const State& state, Wanted wanted) const
 {
     return wanted.all_others ? surely_beaten(state, wanted.label) : surely_wins(state, wanted.label);
 }
-} // namespace cfmaps
+}  // namespace cfmaps

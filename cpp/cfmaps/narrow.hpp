@@ -10,8 +10,8 @@ namespace cfmaps
 struct LiveTree
 {
     uint32_t piece, leaves;
-    int32_t spread; // largest minus smallest value, over all lanes
-    uint32_t node;  // inner node of the piece above which nothing splits the box
+    int32_t spread;  // largest minus smallest value, over all lanes
+    uint32_t node;   // inner node of the piece above which nothing splits the box
 };
 
 /// The live trees over a box, and the bounds of every lane.
@@ -19,7 +19,7 @@ struct State
 {
     uint32_t n_live = 0;
     std::vector<LiveTree> live;
-    std::vector<int32_t> lanes; // per lane the sum of trees with one value, then the least and most the others add
+    std::vector<int32_t> lanes;  // per lane the sum of trees with one value, then the least and most the others add
 
     void reserve(size_t n_trees, size_t n_lanes);
     int32_t* constant() { return lanes.data(); }
@@ -66,10 +66,13 @@ public:
     /// Whether some point of the box may have a wanted class; whether all have.
     bool may_hold(const State& state, Wanted wanted) const;
     bool surely_holds(const State& state, Wanted wanted) const;
+    /// How far a wanted class leads the others, halfway between its bounds.
+    int64_t lead(const State& state, Wanted wanted) const;
 
     const Forest& forest() const { return forest_; }
 
 private:
+    int64_t least_lead(const State& state, uint32_t winner, uint32_t loser) const;
     void add_row(const uint32_t* row);
     void narrow(const State& from, State& to, const uint32_t* row);
     void descend(LiveTree& tree, ConstBox box) const;
@@ -79,7 +82,7 @@ private:
     size_t n_rows_ = 0;
     const uint32_t* only_row_ = nullptr;
     std::vector<uint32_t> joined_, category_;
-    std::vector<int64_t> weight_; // per test, zero between calls
+    std::vector<int64_t> weight_;  // per test, zero between calls
     std::vector<int32_t> extreme_;
 };
-} // namespace cfmaps
+}  // namespace cfmaps

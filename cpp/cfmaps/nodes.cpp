@@ -20,7 +20,7 @@ void prefer_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] size_t n
         madvise(memory, n_bytes, MADV_HUGEPAGE);
 #endif
 }
-} // namespace
+}  // namespace
 
 Nodes::~Nodes()
 {
@@ -47,4 +47,4 @@ uint32_t Nodes::take_run()
     n_taken_.store(first + run, std::memory_order_relaxed);
     return static_cast<uint32_t>(first);
 }
-} // namespace cfmaps
+}  // namespace cfmaps

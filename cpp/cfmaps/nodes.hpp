@@ -37,8 +37,7 @@ public:
 
 private:
     static constexpr uint32_t open_test = most_tests, decided_test = most_tests + 1;
-    Node(uint32_t child, uint32_t test, uint8_t classes)
-        : word_(uint64_t{child} << 32 | uint64_t{test} << 8 | classes)
+    Node(uint32_t child, uint32_t test, uint8_t classes) : word_(uint64_t{child} << 32 | uint64_t{test} << 8 | classes)
     {
     }
     uint64_t word_;
@@ -48,7 +47,7 @@ private:
 class Nodes
 {
 public:
-    static constexpr uint32_t run = 1024; // nodes a thread takes at once
+    static constexpr uint32_t run = 1024;  // nodes a thread takes at once
 
     Nodes() = default;
     ~Nodes();
@@ -109,4 +108,4 @@ private:
     Nodes& nodes_;
     uint32_t next_ = 0, end_ = 0;
 };
-} // namespace cfmaps
+}  // namespace cfmaps

@@ -61,4 +61,4 @@ inline void run_threads(unsigned n_threads, const std::function<void()>& work, c
     if (failure)
         std::rethrow_exception(failure);
 }
-} // namespace cfmaps
+}  // namespace cfmaps

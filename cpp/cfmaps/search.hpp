@@ -15,9 +15,9 @@ namespace cfmaps
 enum class Status : int8_t
 {
     optimal,
-    feasible,   // stopped early with an answer; the bound is certified
-    infeasible, // no wanted point exists
-    unknown,    // stopped early without an answer; the bound is certified
+    feasible,    // stopped early with an answer; the bound is certified
+    infeasible,  // no wanted point exists
+    unknown,     // stopped early without an answer; the bound is certified
 };
 
 /// A point, by the costs and cells of its axes. Answers are ordered by total cost, then by costs and cells, axis by
@@ -26,7 +26,7 @@ struct Candidate
 {
     bool found = false;
     double total = 0;
-    int32_t label = undecided; // unless only "not the row's own" is known
+    int32_t label = undecided;  // unless only "not the row's own" is known
     std::vector<double> costs = {};
     std::vector<uint32_t> cells = {};
 };
@@ -35,10 +35,10 @@ struct Answer
 {
     Status status = Status::unknown;
     double distance = 0, lower_bound = 0;
-    int32_t source = undecided, label = undecided; // classes of the row and of the answer
-    std::vector<uint32_t> cells;                   // of the answer; empty when it is the row itself, or none
-    size_t visited = 0;   // nodes of the map
-    size_t evaluated = 0; // boxes of the search's own
+    int32_t source = undecided, label = undecided;  // classes of the row and of the answer
+    std::vector<uint32_t> cells;                    // of the answer; empty when it is the row itself, or none
+    size_t visited = 0;                             // nodes of the map
+    size_t evaluated = 0;                           // boxes of the search's own
 };
 
 class Search
@@ -78,7 +78,7 @@ private:
     struct Stopped
     {
     };
-    struct OutOfPatience
+    struct MetOpenLeaf
     {
     };
 
@@ -86,16 +86,16 @@ private:
     void want(int32_t target, uint32_t source);
     bool find_unit(const double* row, Answer& answer);
     void deepen(Answer& answer);
-    void deepen_cold(double& proven);
-    void deepen_warm(Candidate& incumbent, double& proven);
-    bool may_hold_within(double cap);
     Candidate dive();
-    void search_outwards(double radius, double end, double& proven);
+    void search_outwards(Candidate& incumbent, double& proven);
+    double first_radius_in_reach(double& proven);
+    bool may_hold_within(double cap);
+    void go_home();
     double smallest_step() const;
     double largest_total() const;
 
     void pass(const Candidate& bound);
-    void walk_down(Node node);
+    void walk_down(uint32_t id);
     bool goes_right(const Test& test, uint32_t cell) const
     {
         return test.ordered ? cell > test.rank : !(lattice_.sets[test.rank][cell / 64] >> (cell % 64) & 1);
@@ -120,7 +120,13 @@ private:
     }
     void look_up();
 
-    void enter_open();
+    Candidate any_answer();
+    bool descend_to_wanted(std::vector<uint64_t>& box);
+    void pull_home();
+    bool pull_home(uint32_t axis);
+    bool is_wanted_here();
+
+    void enter_open(uint32_t open_id);
     void explore(size_t depth);
     void explore_side(uint32_t test, bool right, size_t depth);
     int32_t cut_of_tie(ConstBox box);
@@ -131,24 +137,26 @@ private:
 
     const Forest& forest_;
     const Lattice& lattice_;
+    const size_t n_columns_;
     const Nodes& nodes_;
     const Norm& norm_;
     Costs costs_;
     Total total_;
     Narrower narrower_;
-    std::unique_ptr<Search> scout_; // the maximum norm, whose optimum is the unit in which other powers are taken
+    std::unique_ptr<Search> scout_;  // the maximum norm, whose optimum is the unit in which other powers are taken
 
+    const double* row_ = nullptr;
     Wanted wanted_{0};
     uint8_t wanted_bits_ = 0;
     Limits* limits_ = nullptr;
     Clock::time_point deadline_;
-    bool any_will_do_ = false, is_exhausted_ = false;
+    bool is_diving_ = false, is_exhausted_ = false;
     Candidate best_;
-    std::vector<uint32_t> cells_; // where the way stands: the nearest cell of each axis
-    std::vector<uint64_t> words_; // and, for categorical axes, the cells left
+    std::vector<uint32_t> cells_;  // where the way stands: the nearest cell of each axis
+    std::vector<uint64_t> words_;  // and, for categorical axes, the cells left
     std::vector<Waiting> waiting_;
     std::vector<Step> trail_;
     std::deque<Frame> frames_;
-    size_t visited_ = 0, evaluated_ = 0, ticks_ = 0, first_tick_ = 0;
+    size_t visited_ = 0, evaluated_ = 0, ticks_ = 0;
 };
-} // namespace cfmaps
+}  // namespace cfmaps

@@ -6,21 +6,28 @@ namespace cfmaps
 {
 Search::Frame& Search::frame(size_t depth)
 {
-    while (frames_.size() <= depth) // a deque: frames in use stay where they are
+    while (frames_.size() <= depth)  // a deque: frames in use stay where they are
         frames_.emplace_back();
     return frames_[depth];
 }
 
-/// Goes on below the open leaf that holds the way's cells.
-void Search::enter_open()
+/// Goes on below the open leaf that the way ends at. Other threads may be growing the map: below that leaf by now,
+/// which must not lead us further, or over it, where two leaves above it have become one.
+void Search::enter_open(uint32_t open_id)
 {
+    if (is_diving_)
+        throw MetOpenLeaf{};
     Frame& top = frame(0);
     top.box = whole_box(lattice_);
-    for (Node node = nodes_.read(0); node.is_inner();)
+    for (uint32_t id = 0; id != open_id;)
     {
-        const bool right = goes_right(lattice_.tests[node.test()], cells_[lattice_.tests[node.test()].axis]);
+        const Node node = nodes_.read(id);
+        if (node.is_leaf())
+            return wanted_.accepts(node.label()) ? offer(static_cast<int32_t>(node.label())) : void();
+        const Test& test = lattice_.tests[node.test()];
+        const bool right = goes_right(test, cells_[test.axis]);
         keep_side(lattice_, top.box, node.test(), right);
-        node = nodes_.read(node.child() + right);
+        id = node.child() + right;
     }
     narrower_.clear();
     shrink(top.box);
@@ -42,8 +49,7 @@ void Search::explore(size_t depth)
         return;
     const bool right = goes_right(lattice_.tests[cut], cells_[lattice_.tests[cut].axis]);
     explore_side(cut, right, depth);
-    if (!(any_will_do_ && best_.found))
-        explore_side(cut, !right, depth);
+    explore_side(cut, !right, depth);
 }
 
 /// Where integers cannot tell, the model's own arithmetic does: offers the box, drops it, or cuts it.
@@ -125,4 +131,4 @@ void Search::shrink_categorical(BoxSpan box, size_t axis, double most)
     if (changed)
         narrower_.add_axis(box, axis);
 }
-} // namespace cfmaps
+}  // namespace cfmaps

@@ -84,7 +84,7 @@ std::vector<uint32_t> possible_classes(const std::vector<double>& low, const std
     }
     return possible;
 }
-} // namespace
+}  // namespace
 
 uint32_t Trees::label(const double* row) const
 {
@@ -102,7 +102,7 @@ uint32_t Trees::label(const double* row) const
             scores[score] += scores_of(node)[score];
     }
     for (double& score : scores)
-        score /= divisor; // division can turn a small difference into a tie
+        score /= divisor;  // division can turn a small difference into a tie
     return first_largest(scores);
 }
 
@@ -134,4 +134,4 @@ Verdict judge(const Trees& trees, const Lattice& lattice, ConstBox box)
         verdict.cut = first_cut(trees, lattice, box, mixed);
     return verdict;
 }
-} // namespace cfmaps
+}  // namespace cfmaps

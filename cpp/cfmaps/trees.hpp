@@ -17,7 +17,7 @@ struct TreeNode
 {
     double threshold;
     int32_t feature, left, right;
-    int32_t test; // index of the lattice's test, or a NodeTest
+    int32_t test;  // index of the lattice's test, or a NodeTest
 };
 
 /// All trees in flat arrays. Scores are (init + the leaves' values in tree order) / divisor; the first largest wins.
@@ -25,10 +25,10 @@ struct Trees
 {
     std::vector<TreeNode> nodes;
     std::vector<int32_t> roots;
-    std::vector<double> value; // n_scores per node
+    std::vector<double> value;  // n_scores per node
     std::vector<double> init;
     double divisor = 1;
-    bool single = true; // numbers are rounded to float32 before they are compared
+    bool single = true;  // numbers are rounded to float32 before they are compared
 
     size_t n_scores() const { return init.size(); }
     const double* scores_of(size_t node) const { return &value[node * n_scores()]; }
@@ -40,11 +40,11 @@ struct Trees
 /// What is certain about a box in the model's own arithmetic.
 struct Verdict
 {
-    std::vector<uint32_t> possible; // classes that some point of the box may have, ascending
-    int32_t cut = -1;               // a test that separates different leaves; -1 when one class is left
+    std::vector<uint32_t> possible;  // classes that some point of the box may have, ascending
+    int32_t cut = -1;                // a test that separates different leaves; -1 when one class is left
 };
 
 /// Bounds every score over the box by sums of extremes in the model's order: rounding to nearest is monotone, so
 /// the bounds hold for the computed scores, ties included.
 Verdict judge(const Trees& trees, const Lattice& lattice, ConstBox box);
-} // namespace cfmaps
+}  // namespace cfmaps

@@ -49,6 +49,7 @@ class Boxes:
     lower, upper : float64 arrays of shape (n_boxes, n_columns)
         Closed ends on the model's number grid. A one-hot column may be on where its
         upper end is 1 and must be on where its lower end is; one column of a group is.
+        Whether an optional group may have none on shows with ``single_categories`` only.
     label : int array of shape (n_boxes,)
         Index into the model's classes; -1 where the map is not grown yet.
     """
@@ -123,6 +124,8 @@ class Partition:
         complete = self._map.build(splits, limit, threads, report) if splits else self.is_complete
         elapsed = time.perf_counter() - start
         n_nodes, n_boxes, _ = self._map.count()
+        if report and complete:
+            report(1.0, n_boxes - 1)
         reason = "complete" if complete else "time" if elapsed >= limit else tightest
         return Growth(complete, reason, n_nodes, n_boxes, elapsed)
 
@@ -198,5 +201,6 @@ def _reporter(progress: bool | Progress) -> Progress | None:
 
 
 def _report(share: float, n_splits: int) -> None:
-    sys.stderr.write(f"\rmap {100 * share:3.0f} %, {n_splits:,} splits")
+    end = "\n" if share >= 1.0 else ""
+    sys.stderr.write(f"\rmap {100 * share:3.0f} %, {n_splits:,} splits{end}")
     sys.stderr.flush()
