@@ -76,7 +76,9 @@ private:
         double total = n_trees * largest;
         for (double start : trees.init)
             total += std::abs(start);
-        unit_ = std::exp2(std::floor(std::log2(std::exp2(28) / std::max(total, 1e-300))));
+        // Neither a lane's sum over all trees nor a tree's spread over all lanes may overflow.
+        const double most = std::max({total, n_lanes_ * largest / 2, 1e-300});
+        unit_ = std::exp2(std::floor(std::log2(std::exp2(28) / most)));
         if (is_exact())
             return;
         const double model_rounding = 2 * (n_trees + 2) * std::exp2(-53) * total * unit_;
@@ -291,11 +293,11 @@ private:
             lattice.is_ordered(axis) ? fill_ordered(axis) : fill_categorical(axis);
     }
 
-    uint32_t* row(size_t index) { return &forest_.rows_[index * forest_.n_pieces]; }
+    uint32_t* row(size_t index) { return forest_.rows_.data() + index * forest_.n_pieces; }
 
     std::span<const Use> places(uint32_t test) const
     {
-        return {&uses_[first_use_[test]], &uses_[first_use_[test + 1]]};
+        return std::span(uses_).subspan(first_use_[test], first_use_[test + 1] - first_use_[test]);
     }
 
     void fill_ordered(size_t axis)

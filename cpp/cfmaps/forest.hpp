@@ -53,7 +53,7 @@ public:
     std::vector<uint32_t> all_leaves;  // per piece
     std::vector<Inner> inner;          // 31 per piece, the root first
 
-    const Inner* inner_of(size_t piece) const { return &inner[piece * (piece_leaves - 1)]; }
+    const Inner* inner_of(size_t piece) const { return inner.data() + piece * (piece_leaves - 1); }
     size_t leaf_of(size_t piece, uint32_t leaf) const { return piece * piece_leaves + leaf; }
 
     /// Leaves reachable when the axis ends at, or begins at, a cell: a mask for every piece.
@@ -64,7 +64,7 @@ public:
     }
     const uint32_t* row_of_category(size_t axis, uint32_t cell) const
     {
-        return &rows_[(category_row_[axis] + cell) * n_pieces];
+        return rows_.data() + (category_row_[axis] + cell) * n_pieces;
     }
 
     /// Leaves of one piece that the box reaches (for sets of categories: or seems to).
@@ -72,7 +72,7 @@ public:
 
 private:
     friend class ForestBuilder;
-    const uint32_t* row(uint32_t test, bool right) const { return &rows_[(2 * size_t{test} + right) * n_pieces]; }
+    const uint32_t* row(uint32_t test, bool right) const { return rows_.data() + (2 * size_t{test} + right) * n_pieces; }
 
     std::vector<uint32_t> rows_;
     std::vector<size_t> category_row_;
