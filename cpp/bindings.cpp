@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -14,6 +15,7 @@
 #include <new>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -189,11 +191,14 @@ struct Poll
     }
 };
 
-bool build_map(cfmaps::Map& map, std::size_t most_nodes, double time_limit, unsigned n_threads, nb::object progress)
+/// Whether the map is whole now, and if not, which limit was met: "nodes", "memory", "time", or none of them.
+std::tuple<bool, std::string> build_map(cfmaps::Map& map, std::size_t most_splits, std::size_t most_bytes,
+                                        double time_limit, unsigned n_threads, nb::object progress)
 {
     Poll poll{std::move(progress)};
     cfmaps::Limits limits;
-    limits.most_nodes = most_nodes;
+    limits.allow_splits(most_splits);
+    limits.most_bytes = most_bytes;
     limits.deadline = cfmaps::after(time_limit);
     const bool complete = [&]
     {
@@ -206,7 +211,8 @@ bool build_map(cfmaps::Map& map, std::size_t most_nodes, double time_limit, unsi
                          });
     }();
     poll.raise_if_failed();
-    return complete;
+    static constexpr const char* names[] = {"", "", "nodes", "memory", "time"};
+    return {complete, names[static_cast<int>(limits.reason())]};
 }
 
 std::tuple<std::size_t, std::size_t, std::size_t> count_map(const cfmaps::Map& map)
@@ -314,8 +320,8 @@ void bind_map(nb::module_& m)
              nb::arg("single"));
     nb::class_<Map>(m, "Map")
         .def(nb::init<Lattice, Trees, std::size_t>(), nb::arg("lattice"), nb::arg("trees"), nb::arg("n_columns"))
-        .def("build", &build_map, nb::arg("most_nodes"), nb::arg("time_limit"), nb::arg("n_threads"),
-             nb::arg("progress").none())
+        .def("build", &build_map, nb::arg("most_splits"), nb::arg("most_bytes"), nb::arg("time_limit"),
+             nb::arg("n_threads"), nb::arg("progress").none())
         .def("count", &count_map)
         .def("boxes", &boxes_of_map, nb::arg("label"), nb::arg("single_categories"))
         .def("region", &region_of_map, nb::arg("cells"))

@@ -6,7 +6,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from cfmaps import CounterfactualMap, Ensemble, Features, Lattice, Partition
+from cfmaps import CounterfactualMap
 from models import cases
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -113,32 +113,6 @@ def test_leaves_of_one_label_merge():
     assert (model.get_n_leaves(), partition_of(model).build().n_boxes) == (2, 1)
 
 
-def stumps(*cuts, votes):
-    """Trees that each split the line once, and say the first class below and the second above."""
-    n = len(cuts)
-    base, leaf = 3 * np.arange(n), np.full(n, -1)
-    return Ensemble(
-        feature=np.stack([leaf + 1, leaf, leaf], axis=1).ravel(),
-        threshold=np.stack([cuts, leaf, leaf], axis=1).ravel(),
-        left=np.stack([base + 1, leaf, leaf], axis=1).ravel(),
-        right=np.stack([base + 2, leaf, leaf], axis=1).ravel(),
-        roots=base,
-        value=np.tile([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], (n, 1)) * np.repeat(votes, 3)[:, np.newaxis],
-        init=[0.0, 0.0],
-        classes=["below", "above"],
-        n_features=1,
-    )
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_cuts_that_change_no_label_are_not_in_the_map(n_threads):
-    ensemble = stumps(*range(64), votes=np.ones(64))
-    partition = Partition(Lattice.of(ensemble, Features.numeric(1)))
-    assert partition.build(n_threads=n_threads).n_boxes == 2
-    assert partition.n_nodes == 3
-    assert partition.boxes().label.tolist() == [0, 1]
-
-
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_node_takes_at_most_16_bytes(forest, n_threads):
     partition = partition_of(forest)
@@ -163,11 +137,20 @@ def test_a_build_that_ran_out_of_nodes_says_so_and_goes_on_later(forest):
     assert partition.build(max_nodes=1).complete
 
 
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+@pytest.mark.parametrize("max_nodes", [1, 3, 50, 3000, 300_000])
+def test_a_budget_of_nodes_is_kept_and_used(hard_forest, max_nodes, n_threads):
+    growth = partition_of(hard_forest).build(max_nodes=max_nodes, n_threads=n_threads)
+    assert growth.reason == "nodes"
+    assert 0.8 * max_nodes - 2 <= growth.n_nodes <= max_nodes
+
+
 def test_a_build_that_ran_out_of_memory_says_so(hard_forest):
     partition = partition_of(hard_forest)
     growth = partition.build(max_memory=1 << 20)
     assert (growth.complete, growth.reason) == (False, "memory")
     assert growth.n_nodes > 10_000
+    assert partition.build(max_nodes=100, max_memory=1 << 30).reason == "nodes"
     assert partition.n_bytes <= 1 << 20
 
 

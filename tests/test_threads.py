@@ -116,10 +116,20 @@ def test_ctrl_c_ends_many_searches(hard_forest):
     assert answer(cfmap.explain(X[0])) == answer(optimum(hard_forest))
 
 
-def test_a_search_without_time_has_a_bound_and_no_answer(hard_forest):
+def test_a_search_without_time_has_an_answer_and_a_bound(hard_forest):
     found = CounterfactualMap(hard_forest).explain(X[0], time_limit=0)
+    assert found.status == "feasible"
+    assert 0 <= found.lower_bound <= optimum(hard_forest).distance <= found.distance
+    assert hard_forest.predict([found.counterfactual]) == [found.target]
+
+
+def test_a_search_without_time_may_find_nothing():
+    # Every third row of every leaf says 2, so that 0 or 1 always has more.
+    rows, labels = np.tile(X, (3, 1)), np.concatenate([Y, Y, np.full(len(Y), 2)])
+    model = RandomForestClassifier(100, max_depth=5, bootstrap=False, random_state=0).fit(rows, labels)
+    found = CounterfactualMap(model).explain(X[1], target=2, time_limit=0)
     assert (found.status, found.distance, found.counterfactual) == ("unknown", np.inf, None)
-    assert 0 <= found.lower_bound <= optimum(hard_forest).distance
+    assert found.lower_bound >= 0
     assert "stopped before an answer was found" in str(found)
 
 
@@ -145,10 +155,10 @@ def test_the_time_limit_is_for_each_row(hard_forest):
 def test_progress_comes_as_growing_shares(hard_forest):
     told = []
     CounterfactualMap(hard_forest).build(n_threads=2, time_limit=0.3, progress=lambda *share: told.append(share))
-    shares, splits = zip(*told, strict=True)
+    shares, nodes = zip(*told, strict=True)
     assert len(told) > 3
     assert sorted(shares) == list(shares)
-    assert sorted(splits) == list(splits)
+    assert sorted(nodes) == list(nodes)
     assert 0 <= shares[0] <= shares[-1] <= 1
 
 
@@ -160,13 +170,13 @@ def test_progress_ends_at_one(forest, capsys):
     out, line = capsys.readouterr()
     assert out == ""
     assert "map 100 %" in line
-    assert line.endswith(" splits\n")
+    assert line.endswith(" nodes\n")
 
 
 def test_progress_may_end_the_build(hard_forest):
     cfmap = CounterfactualMap(hard_forest)
 
-    def refuse(share, n_splits):
+    def refuse(share, n_nodes):
         raise LookupError("enough")
 
     with pytest.raises(LookupError, match="enough"):

@@ -72,7 +72,10 @@ public:
 
 private:
     friend class ForestBuilder;
-    const uint32_t* row(uint32_t test, bool right) const { return rows_.data() + (2 * size_t{test} + right) * n_pieces; }
+    const uint32_t* row(uint32_t test, bool right) const
+    {
+        return rows_.data() + (2 * size_t{test} + right) * n_pieces;
+    }
 
     std::vector<uint32_t> rows_;
     std::vector<size_t> category_row_;

@@ -5,7 +5,6 @@ namespace cfmaps
 namespace
 {
 constexpr uint32_t check_every = 64;
-constexpr size_t small_budget = 100'000;  // counted split by split
 }  // namespace
 
 Grower::Grower(const Forest& forest, Nodes& nodes) : forest_(forest), nodes_(nodes), narrower_(forest), pairs_(nodes)
@@ -15,22 +14,25 @@ Grower::Grower(const Forest& forest, Nodes& nodes) : forest_(forest), nodes_(nod
 Node Grower::grow(uint32_t id, ConstBox box, Limits& limits, Reach* reach)
 {
     limits_ = &limits;
+    credit_ = 0;
     reach_ = reach;
     frame(0).box.assign(box.begin(), box.end());
     const Node node = grow_any(id, 0);
-    limits_->spend(std::exchange(since_check_, 0));
+    limits_->give_back_splits(std::exchange(credit_, 0));
     return node;
 }
 
-Node Grower::split_once(uint32_t id, ConstBox box)
+Node Grower::split_once(uint32_t id, ConstBox box, Limits& limits)
 {
+    limits_ = &limits;
+    credit_ = 0;
     Frame& top = frame(0);
     top.box.assign(box.begin(), box.end());
     narrower_.start(top.state, box);
     const Decision decision = decide(top);
     if (decision.label != undecided)
         nodes_.write(id, Node::leaf(decision.label));
-    else
+    else if (may_split())
     {
         const uint32_t pair = pairs_.take();
         const uint8_t classes = possible(top.state);
@@ -38,6 +40,7 @@ Node Grower::split_once(uint32_t id, ConstBox box)
         nodes_.write(pair + 1, Node::open(classes));
         nodes_.write(id, Node::inner(decision.cut, pair, classes));
     }
+    limits_->give_back_splits(std::exchange(credit_, 0));
     return nodes_.read(id);
 }
 
@@ -45,6 +48,7 @@ Node Grower::settle(uint32_t id, uint32_t test, uint32_t pair, bool is_new)
 {
     const Node left = nodes_.read(pair), right = nodes_.read(pair + 1);
     const bool merge = left.is_leaf() && right.is_leaf() && left.label() == right.label();
+    credit_ += merge;
     if (merge && is_new && pairs_.is_last(pair))  // a reader may stand before a pair that it has seen
         pairs_.give_back();
     const Node node = merge ? left : Node::inner(test, pair, left.classes() | right.classes());
@@ -119,7 +123,7 @@ Node Grower::grow_open(uint32_t id, size_t depth)
 {
     Frame& here = frame(depth);
     const Decision decision = decide(here);
-    if (decision.label != undecided || must_stop())
+    if (decision.label != undecided || !may_split())
     {
         const Node node = decision.label != undecided ? Node::leaf(decision.label) : Node::open(possible(here.state));
         nodes_.write(id, node);
@@ -153,10 +157,19 @@ uint8_t Grower::possible(const State& state) const
     return classes;
 }
 
-bool Grower::must_stop()
+/// Takes one of the splits that are allowed; looks at the other limits now and then.
+bool Grower::may_split()
 {
-    if (++since_check_ < check_every && limits_->most_nodes > small_budget)
-        return limits_->is_stopped();
-    return limits_->spend(std::exchange(since_check_, 0));
+    if (++since_check_ >= check_every)
+    {
+        since_check_ = 0;
+        limits_->check(never);
+    }
+    if (nodes_.n_taken() * Nodes::most_bytes_per_node > limits_->most_bytes)
+        limits_->stop(Stop::memory);
+    if (limits_->is_stopped() || (credit_ == 0 && (credit_ = limits_->take_splits()) == 0))
+        return false;
+    --credit_;
+    return true;
 }
 }  // namespace cfmaps

@@ -28,8 +28,8 @@ public:
     /// Grows all below a node, or all of it within reach, and gives the node as it is afterwards.
     Node grow(uint32_t id, ConstBox box, Limits& limits, Reach* reach = nullptr);
 
-    /// Splits an open leaf once, or finds its class.
-    Node split_once(uint32_t id, ConstBox box);
+    /// Splits an open leaf once if the limits allow it, or finds its class.
+    Node split_once(uint32_t id, ConstBox box, Limits& limits);
 
     /// Writes an inner node over its children, or the leaf that two leaves of one class make together. A pair that no
     /// reader can have seen is used again.
@@ -54,7 +54,7 @@ private:
     Node grow_open(uint32_t id, size_t depth);
     bool enter(uint32_t test, bool right, size_t depth, double& before);
     uint8_t possible(const State& state) const;
-    bool must_stop();
+    bool may_split();
 
     const Forest& forest_;
     Nodes& nodes_;
@@ -63,6 +63,7 @@ private:
     Pairs pairs_;
     Reach* reach_ = nullptr;
     std::deque<Frame> frames_;
+    size_t credit_ = 0;  // splits this thread may still make
     uint32_t since_check_ = 0;
 };
 }  // namespace cfmaps

@@ -37,19 +37,19 @@ private:
 
 /// Opens the top of the map until it has enough parts for all threads.
 std::vector<Joint> open_top(Grower& grower, const Nodes& nodes, const Lattice& lattice, size_t n_tasks,
-                            std::deque<Task>& tasks)
+                            std::deque<Task>& tasks, Limits& limits)
 {
     std::vector<Joint> joints;
     tasks.push_back({0, whole_box(lattice)});
     std::vector<Task> finished;
-    while (!tasks.empty() && tasks.size() < n_tasks)
+    while (!tasks.empty() && tasks.size() < n_tasks && !limits.is_stopped())
     {
         const Task task = std::move(tasks.front());
         tasks.pop_front();
         Node node = nodes.read(task.id);
         if (node.is_open())
-            node = grower.split_once(task.id, task.box);
-        if (node.is_leaf())
+            node = grower.split_once(task.id, task.box, limits);
+        if (!node.is_inner())
             continue;
         joints.push_back({task.id, node.test(), node.child()});
         for (const bool right : {false, true})
@@ -79,7 +79,7 @@ bool Map::build(Limits& limits, unsigned n_threads, const std::function<void(dou
     const Builder here(builder_);
     const size_t n_tasks = n_threads > 1 ? tasks_per_thread * n_threads : 1;
     std::deque<Task> tasks;
-    const std::vector<Joint> joints = open_top(grower_, nodes_, forest_.lattice, n_tasks, tasks);
+    const std::vector<Joint> joints = open_top(grower_, nodes_, forest_.lattice, n_tasks, tasks, limits);
     std::atomic<size_t> next{0}, n_done{0};
     const auto work = [&]
     {
@@ -90,7 +90,7 @@ bool Map::build(Limits& limits, unsigned n_threads, const std::function<void(dou
     const auto watch = [&]
     {
         limits.check(limits.deadline);
-        progress(static_cast<double>(n_done) / static_cast<double>(tasks.size()), limits.spent());
+        progress(static_cast<double>(n_done) / static_cast<double>(tasks.size()), nodes_.n_taken());
     };
     run_threads(n_threads, work, watch, [&] { limits.stop(); });
     for (auto joint = joints.rbegin(); joint != joints.rend(); ++joint)

@@ -47,7 +47,8 @@ private:
 class Nodes
 {
 public:
-    static constexpr uint32_t run = 1024;  // nodes a thread takes at once
+    static constexpr uint32_t run = 1024;              // nodes a thread takes at once
+    static constexpr size_t most_bytes_per_node = 16;  // 8, and at most as much again for room to grow
 
     Nodes() = default;
     ~Nodes();

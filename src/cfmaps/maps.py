@@ -158,8 +158,8 @@ class CounterfactualMap:
         n_threads : int, optional
             All cores by default.
         progress : bool or callable
-            True writes a line to standard error; a callable gets the share done and a
-            number of splits now and then, and may raise to end the build, as Ctrl-C does.
+            True writes a line to standard error; a callable gets the share done and the
+            number of nodes now and then, and may raise to end the build, as Ctrl-C does.
 
         Returns
         -------

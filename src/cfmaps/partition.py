@@ -13,7 +13,6 @@ from cfmaps.distance import Distance, FloatArray
 from cfmaps.lattice import Lattice
 
 _NO_LIMIT = 2**62
-_BYTES_PER_NODE = 16  # 8 for the node, and at most as much again for room to grow
 
 Progress = Callable[[float, int], object]
 
@@ -111,23 +110,17 @@ class Partition:
     ) -> Growth:
         """Grow the whole map; see `CounterfactualMap.build`."""
         start = time.perf_counter()
-        budgets = {"nodes": _NO_LIMIT, "memory": _NO_LIMIT}
-        if max_nodes is not None:
-            budgets["nodes"] = _check.whole(max_nodes, "max_nodes", 1)
-        if max_memory is not None:
-            budgets["memory"] = _check.whole(max_memory, "max_memory", 1) // _BYTES_PER_NODE
-        tightest = min(budgets, key=lambda name: budgets[name])
-        # A split makes two nodes of one leaf.
-        splits = max(budgets[tightest] - self.n_nodes, 0) // 2 if budgets[tightest] < _NO_LIMIT else _NO_LIMIT
+        most_nodes = _NO_LIMIT if max_nodes is None else _check.whole(max_nodes, "max_nodes", 1)
+        most_bytes = _NO_LIMIT if max_memory is None else _check.whole(max_memory, "max_memory", 1)
         limit, threads = _check.seconds(time_limit, "time_limit"), _check.threads(n_threads, "n_threads")
         report = _reporter(progress)
-        complete = self._map.build(splits, limit, threads, report) if splits else self.is_complete
-        elapsed = time.perf_counter() - start
+        # A split makes two nodes of one leaf.
+        splits = max(most_nodes - self.n_nodes, 0) // 2
+        complete, limit_met = self._map.build(splits, most_bytes, limit, threads, report)
         n_nodes, n_boxes, _ = self._map.count()
         if report and complete:
-            report(1.0, n_boxes - 1)
-        reason = "complete" if complete else "time" if elapsed >= limit else tightest
-        return Growth(complete, reason, n_nodes, n_boxes, elapsed)
+            report(1.0, n_nodes)
+        return Growth(complete, "complete" if complete else limit_met, n_nodes, n_boxes, time.perf_counter() - start)
 
     def boxes(self, label: int | None = None, *, single_categories: bool = False) -> Boxes:
         """The boxes of the map, or those of one class (an index), as arrays.
@@ -200,7 +193,7 @@ def _reporter(progress: bool | Progress) -> Progress | None:
     return _report if progress else None
 
 
-def _report(share: float, n_splits: int) -> None:
+def _report(share: float, n_nodes: int) -> None:
     end = "\n" if share >= 1.0 else ""
-    sys.stderr.write(f"\rmap {100 * share:3.0f} %, {n_splits:,} splits{end}")
+    sys.stderr.write(f"\rmap {100 * share:3.0f} %, {n_nodes:,} nodes{end}")
     sys.stderr.flush()
