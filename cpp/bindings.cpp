@@ -261,16 +261,42 @@ void make_explainer(cfmaps::Explainer* self, cfmaps::Map& map, double power, con
                                  make_norm(std::numeric_limits<double>::infinity(), weights, largest_category_costs));
 }
 
-auto ask(cfmaps::Explainer& explainer, const Matrix& rows, const Integers& targets, double time_limit,
-         unsigned n_threads)
+/// Answers row by row; each array is made when it is asked for, as most callers read few of them.
+struct Replies
+{
+    std::size_t n_rows, n_columns, n_axes;
+    std::vector<double> points, numbers;     // answers; distances, then lower bounds
+    std::vector<std::int32_t> codes, cells;  // statuses, labels, sources; cells of the answers, -1 where none moved
+    std::vector<std::int64_t> work;          // nodes visited, then boxes evaluated
+
+    Replies(const Matrix& rows, std::size_t n_axes)
+        : n_rows(rows.shape(0)), n_columns(rows.shape(1)), n_axes(n_axes), points(copy<double>(rows)),
+          numbers(2 * n_rows), codes(3 * n_rows), cells(n_rows * n_axes, -1), work(2 * n_rows)
+    {
+    }
+
+    void set(std::size_t row, const cfmaps::Answer& answer, const cfmaps::Lattice& lattice)
+    {
+        lattice.move(answer.cells, &points[row * n_columns]);
+        std::copy(answer.cells.begin(), answer.cells.end(), &cells[row * n_axes]);
+        numbers[row] = answer.distance;
+        numbers[n_rows + row] = answer.lower_bound;
+        codes[row] = static_cast<std::int32_t>(answer.status);
+        codes[n_rows + row] = answer.label;
+        codes[2 * n_rows + row] = answer.source;
+        work[row] = static_cast<std::int64_t>(answer.visited);
+        work[n_rows + row] = static_cast<std::int64_t>(answer.evaluated);
+    }
+};
+
+Replies ask(cfmaps::Explainer& explainer, const Matrix& rows, const Integers& targets, double time_limit,
+            unsigned n_threads)
 {
     const std::size_t n_rows = rows.shape(0), n_columns = explainer.map().n_columns();
     if (rows.shape(1) != n_columns || targets.size() != n_rows)
         throw std::invalid_argument("rows must have a column per column of the model, targets an entry per row");
-    const std::size_t n_axes = explainer.map().forest().lattice.n_axes();
-    std::vector<double> points = copy<double>(rows), numbers(2 * n_rows);
-    std::vector<std::int32_t> codes(3 * n_rows), cells(n_rows * n_axes, -1);
-    std::vector<std::int64_t> work(2 * n_rows);
+    const cfmaps::Lattice& lattice = explainer.map().forest().lattice;
+    Replies replies(rows, lattice.n_axes());
     Poll poll{nb::none()};
     {
         const nb::gil_scoped_release no_python;
@@ -281,23 +307,39 @@ auto ask(cfmaps::Explainer& explainer, const Matrix& rows, const Integers& targe
         limits.poll = [&] { return poll.ask(0, 0); };
         const auto answers = explainer.ask(questions, time_limit, n_threads, limits);
         for (std::size_t row = 0; row < n_rows; ++row)
-        {
-            const cfmaps::Answer& answer = answers[row];
-            explainer.map().forest().lattice.move(answer.cells, &points[row * n_columns]);
-            std::copy(answer.cells.begin(), answer.cells.end(), &cells[row * n_axes]);
-            numbers[row] = answer.distance;
-            numbers[n_rows + row] = answer.lower_bound;
-            codes[row] = static_cast<std::int32_t>(answer.status);
-            codes[n_rows + row] = answer.label;
-            codes[2 * n_rows + row] = answer.source;
-            work[row] = static_cast<std::int64_t>(answer.visited);
-            work[n_rows + row] = static_cast<std::int64_t>(answer.evaluated);
-        }
+            replies.set(row, answers[row], lattice);
     }
     poll.raise_if_failed();
-    return std::tuple{hand_over(std::move(points), {n_rows, n_columns}), hand_over(std::move(numbers), {2, n_rows}),
-                      hand_over(std::move(codes), {3, n_rows}), hand_over(std::move(cells), {n_rows, n_axes}),
-                      hand_over(std::move(work), {2, n_rows})};
+    return replies;
+}
+
+/// An array over memory that the Python object of the replies owns and nobody writes to.
+template <class T>
+auto view(nb::handle owner, std::vector<T> Replies::* values, std::size_t Replies::* n_columns)
+{
+    Replies& replies = nb::cast<Replies&>(owner);
+    return Result<const T, 2>((replies.*values).data(), {replies.n_rows, replies.*n_columns}, owner);
+}
+
+/// The same for what stands row after row of one entry per question.
+template <class T>
+auto rows_of(nb::handle owner, std::vector<T> Replies::* values)
+{
+    Replies& replies = nb::cast<Replies&>(owner);
+    const std::size_t n_rows = replies.n_rows;
+    return Result<const T, 2>((replies.*values).data(), {n_rows > 0 ? (replies.*values).size() / n_rows : 3, n_rows},
+                              owner);
+}
+
+void bind_replies(nb::module_& m)
+{
+    nb::class_<Replies>(m, "Replies")
+        .def("__len__", [](const Replies& replies) { return replies.n_rows; })
+        .def_prop_ro("points", [](nb::handle self) { return view(self, &Replies::points, &Replies::n_columns); })
+        .def_prop_ro("cells", [](nb::handle self) { return view(self, &Replies::cells, &Replies::n_axes); })
+        .def_prop_ro("numbers", [](nb::handle self) { return rows_of(self, &Replies::numbers); })
+        .def_prop_ro("codes", [](nb::handle self) { return rows_of(self, &Replies::codes); })
+        .def_prop_ro("work", [](nb::handle self) { return rows_of(self, &Replies::work); });
 }
 
 void bind_map(nb::module_& m)
@@ -342,5 +384,6 @@ NB_MODULE(_core, m)
 {
     m.doc() = "The C++ core of cfmaps: arrays in, arrays out.";
     bind_box_tree(m);
+    bind_replies(m);
     bind_map(m);
 }

@@ -7,7 +7,7 @@ import cfmaps
 
 PACKAGE = Path(cfmaps.__file__).parent
 LAYERS = [
-    {"_core", "_check", "errors"},
+    {"_core", "_check", "_kinds", "errors"},
     {"ensemble", "features", "lattice", "distance", "constraints", "plausibility"},
     {"readers", "partition", "box_tree", "explanation", "certificate", "_shapes", "_tables"},
     {"maps"},

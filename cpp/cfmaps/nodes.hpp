@@ -43,12 +43,13 @@ private:
     uint64_t word_;
 };
 
-/// Blocks of nodes, each twice as long as the one before. One thread at a time writes a node; any may read it.
+/// Blocks of nodes, two of each length, so that at most a third is room to grow. One thread at a time writes a node;
+/// any may read it.
 class Nodes
 {
 public:
-    static constexpr uint32_t run = 1024;              // nodes a thread takes at once
-    static constexpr size_t most_bytes_per_node = 16;  // 8, and at most as much again for room to grow
+    static constexpr uint32_t run = 64;                // nodes a thread takes at once
+    static constexpr size_t most_bytes_per_node = 12;  // 8, and at most half as much again for room to grow
 
     Nodes() = default;
     ~Nodes();
@@ -73,8 +74,15 @@ private:
     using Word = std::atomic<uint64_t>;
     static_assert(sizeof(Word) == 8 && Word::is_always_lock_free);
 
-    static int block_of(uint32_t id) { return 31 - std::countl_zero(id / run + 1); }
-    static size_t first_of(int block) { return ((size_t{1} << block) - 1) * run; }
+    // Counted in runs from 2 on, the two leading bits of a number name its block.
+    static int block_of(uint32_t id)
+    {
+        const uint32_t place = id / run + 2;
+        const int length = 30 - std::countl_zero(place);
+        return 2 * length + static_cast<int>(place >> length & 1);
+    }
+    static size_t first_of(int block) { return (((size_t{2} + block % 2) << block / 2) - 2) * run; }
+    static size_t size_of(int block) { return (size_t{1} << block / 2) * run; }
     Word& at(uint32_t id) const
     {
         const int block = block_of(id);
@@ -82,7 +90,7 @@ private:
     }
 
     // Each pointer is moved back by the number of nodes in the blocks before it, so that a node's id is its index.
-    std::array<std::atomic<Word*>, 23> blocks_{};
+    std::array<std::atomic<Word*>, 52> blocks_{};
     std::atomic<size_t> n_taken_{0}, n_bytes_{0};
     std::mutex growing_;
 };

@@ -4,6 +4,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -114,7 +115,7 @@ class Distance:
                [1., 1., 0.]])
         """
         return tuple(
-            self._group_costs(entry, self._column_weights(positions))
+            self._group_costs(entry, positions)
             for entry, positions in zip(features, features.positions, strict=True)
             if isinstance(entry, OneHot)
         )
@@ -122,20 +123,31 @@ class Distance:
     def _column_weights(self, positions: npt.NDArray[np.intp]) -> FloatArray:
         return np.ones(len(positions)) if self.weights is None else self.weights[positions]
 
-    def _group_costs(self, group: OneHot, weights: FloatArray) -> FloatArray:
+    def _group_costs(self, group: OneHot, positions: npt.NDArray[np.intp]) -> FloatArray:
+        weights = (1.0,) * len(positions) if self.weights is None else tuple(self.weights[positions].tolist())
         # The category "none", if allowed, has no column to switch: it weighs nothing.
-        weights = np.append(weights, [0.0] * group.optional)
-        if group.gap is not None:
-            costs = np.full((len(weights), len(weights)), _power(group.gap * weights.max(), self.p))
-        elif math.isinf(self.p):
-            costs = np.maximum.outer(weights, weights)
-        else:
-            powers = _power(weights, self.p)
-            costs = np.add.outer(powers, powers)
-        np.fill_diagonal(costs, 0.0)
-        if not np.isfinite(costs).all() or (costs + np.eye(len(costs)) <= 0).any():
+        costs, in_range = _changes(weights + (0.0,) * group.optional, group.gap, self.p)
+        if not in_range:
             raise ValueError(f"weights and gap of feature {group.name!r} to the power {self.p:g} leave float64's range")
         return costs
+
+
+@lru_cache(maxsize=1024)
+def _changes(weights: tuple[float, ...], gap: float | None, p: float) -> tuple[FloatArray, bool]:
+    """What each change of category costs, to the power p, and whether all are positive and finite.
+
+    Remembered, since every new map asks again for the same few groups.
+    """
+    if gap is not None:
+        costs = np.full((len(weights), len(weights)), _power(gap * max(weights), p))
+    elif math.isinf(p):
+        costs = np.maximum.outer(weights, weights)
+    else:
+        powers = _power(weights, p)
+        costs = np.add.outer(powers, powers)
+    np.fill_diagonal(costs, 0.0)
+    costs.setflags(write=False)
+    return costs, bool(np.isfinite(costs).all() and (costs + np.eye(len(costs)) > 0).all())
 
 
 def _exponent(norm: Any) -> float:

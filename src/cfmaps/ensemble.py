@@ -18,6 +18,8 @@ _DTYPES = {
     "init": np.float64,
 }
 _RULES = ("argmax",)
+# No number whose square is below fails to fit float32; NaN and what may not fit are looked at one by one.
+_FITS = 1e76
 
 
 def closed_sides(
@@ -119,6 +121,8 @@ class Ensemble:
 
     def round(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.floating[Any]]:
         """``X`` as the numbers the model compares, refusing what its number type cannot hold."""
+        if np.vdot(X, X) < _FITS:
+            return X.astype(self.number)
         with np.errstate(over="ignore"):
             rounded = X.astype(self.number)
         finite = np.isfinite(rounded)

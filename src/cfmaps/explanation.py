@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from cfmaps import _tables
+from cfmaps import _core, _tables
 from cfmaps._shapes import LikeRows
 from cfmaps.distance import Distance, FloatArray
 from cfmaps.errors import NotConfirmed
@@ -44,9 +44,9 @@ class Region:
     upper: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Question:
-    """What was asked, and what it takes to read the replies."""
+    """What was asked, and what it takes to read the replies; never changed once it is made."""
 
     lattice: Lattice
     distance: Distance
@@ -66,15 +66,15 @@ class Explanations:
     call may take longer than all searches together.
     """
 
-    __slots__ = ("_cells", "_codes", "_confirmed", "_numbers", "_points", "_question", "_work")
+    __slots__ = ("_confirmed", "_question", "_replies")
 
-    def __init__(self, question: Question, replies: tuple[Any, ...]) -> None:
+    def __init__(self, question: Question, replies: _core.Replies) -> None:
         self._question = question
-        self._points, self._numbers, self._codes, self._cells, self._work = replies
+        self._replies = replies
         self._confirmed = False
 
     def __len__(self) -> int:
-        return len(self._points)
+        return len(self._replies)
 
     def __getitem__(self, index: SupportsIndex) -> "Explanation":
         index = operator.index(index)
@@ -88,17 +88,17 @@ class Explanations:
     @property
     def statuses(self) -> npt.NDArray[np.str_]:
         """Per row "optimal", "feasible", "infeasible" or "unknown"."""
-        return np.asarray(np.array(STATUSES)[self._codes[0]])
+        return np.asarray(np.array(STATUSES)[self._replies.codes[0]])
 
     @property
     def distances(self) -> FloatArray:
         """Distance of every answer; inf where there is none."""
-        return np.asarray(self._numbers[0])
+        return np.asarray(self._replies.numbers[0])
 
     @property
     def lower_bounds(self) -> FloatArray:
         """What no counterfactual is nearer than: the distance itself where it is optimal."""
-        return np.asarray(self._numbers[1])
+        return np.asarray(self._replies.numbers[1])
 
     @property
     def infima(self) -> FloatArray:
@@ -108,24 +108,24 @@ class Explanations:
     @property
     def sources(self) -> npt.NDArray[Any]:
         """The model's label of every row."""
-        return np.asarray(self._question.classes[self._codes[2]])
+        return np.asarray(self._question.classes[self._replies.codes[2]])
 
     @property
     def targets(self) -> npt.NDArray[Any]:
         """The model's label of every answer; None where there is none."""
-        found = self._codes[1] >= 0
-        labels = self._question.classes[np.maximum(self._codes[1], 0)]
+        found = self._replies.codes[1] >= 0
+        labels = self._question.classes[np.maximum(self._replies.codes[1], 0)]
         return np.asarray(labels if found.all() else np.where(found, labels.astype(object), None))
 
     @property
     def n_visited(self) -> npt.NDArray[np.int64]:
         """Nodes of the map that each search visited."""
-        return np.asarray(self._work[0], dtype=np.int64)
+        return np.asarray(self._replies.work[0], dtype=np.int64)
 
     @property
     def n_evaluated(self) -> npt.NDArray[np.int64]:
         """Boxes that each search had to bound beyond the map."""
-        return np.asarray(self._work[1], dtype=np.int64)
+        return np.asarray(self._replies.work[1], dtype=np.int64)
 
     @property
     def counterfactuals(self) -> Any:
@@ -156,7 +156,7 @@ class Explanations:
         return _tables.frame(columns, self._question.shape.frame, same_rows=True)
 
     def _infima(self, which: slice) -> FloatArray:
-        lattice, rows, cells = self._question.lattice, self._question.grid_rows[which], self._cells[which]
+        lattice, rows, cells = self._question.lattice, self._question.grid_rows[which], self._replies.cells[which]
         closed = lattice.nearest_real(rows, np.maximum(cells, 0))
         measured = self._question.distance.between(rows, closed, features=lattice.features)
         moved = (cells >= 0).all(axis=1)
@@ -164,29 +164,29 @@ class Explanations:
 
     def _confirmed_points(self, which: slice) -> FloatArray:
         self._confirm()
-        question, points = self._question, self._points[which]
+        question, points = self._question, self._replies.points[which]
         rows = np.where(points != question.grid_rows[which], points, question.rows[which])
-        rows[self._codes[1, which] < 0] = np.nan
+        rows[self._replies.codes[1, which] < 0] = np.nan
         return rows
 
     def _confirm(self) -> None:
         """Ask the model itself, once, about all answers."""
-        found = np.flatnonzero(self._codes[1] >= 0)
+        found = np.flatnonzero(self._replies.codes[1] >= 0)
         if self._confirmed or not len(found):
             return
-        expected = self._question.classes[self._codes[1][found]]
-        predicted = self._question.predict(self._points[found])
+        expected = self._question.classes[self._replies.codes[1][found]]
+        predicted = self._question.predict(self._replies.points[found])
         wrong = np.flatnonzero(predicted != expected)
         if len(wrong):
             row, got, wanted = found[wrong[0]], predicted[wrong[0]], expected[wrong[0]]
             raise NotConfirmed(
                 f"predict gives {got!r} for the answer to row {row}, expected {wanted!r}, "
-                f"at {self._points[row].tolist()}; was the model changed since it was read?"
+                f"at {self._replies.points[row].tolist()}; was the model changed since it was read?"
             )
         self._confirmed = True
 
     def __repr__(self) -> str:
-        counts = {status: int((self._codes[0] == code).sum()) for code, status in enumerate(STATUSES)}
+        counts = {status: int((self._replies.codes[0] == code).sum()) for code, status in enumerate(STATUSES)}
         return f"Explanations({', '.join([f'{len(self)} rows', *(f'{n} {name}' for name, n in counts.items() if n)])})"
 
     def _repr_html_(self) -> str:
@@ -209,17 +209,17 @@ class Explanation:
     @property
     def status(self) -> str:
         """ "optimal"; "feasible" or "unknown" after an early stop; "infeasible" when proven."""
-        return STATUSES[self._many._codes[0, self._index]]
+        return STATUSES[self._many._replies.codes[0, self._index]]
 
     @property
     def distance(self) -> float:
         """Distance of the counterfactual; inf without one."""
-        return float(self._many._numbers[0, self._index])
+        return float(self._many._replies.numbers[0, self._index])
 
     @property
     def lower_bound(self) -> float:
         """What no counterfactual is nearer than."""
-        return float(self._many._numbers[1, self._index])
+        return float(self._many._replies.numbers[1, self._index])
 
     @property
     def infimum(self) -> float:
@@ -229,12 +229,12 @@ class Explanation:
     @property
     def source(self) -> Any:
         """The model's label of the query."""
-        return self._many._question.classes[self._many._codes[2, self._index]]
+        return self._many._question.classes[self._many._replies.codes[2, self._index]]
 
     @property
     def target(self) -> Any:
         """The model's label of the counterfactual; None without one."""
-        code = self._many._codes[1, self._index]
+        code = self._many._replies.codes[1, self._index]
         return None if code < 0 else self._many._question.classes[code]
 
     @property
@@ -254,7 +254,7 @@ class Explanation:
         question = self._many._question
         if not self._is_found:
             return None
-        cells = self._many._cells[self._index]
+        cells = self._many._replies.cells[self._index]
         if (cells < 0).any():
             cells = question.lattice.cells(question.grid_rows[self._place])[0]
         return Region(question.lattice.features.columns, *question.find_region(cells))
@@ -300,7 +300,7 @@ class Explanation:
 
     @property
     def _is_found(self) -> bool:
-        return bool(self._many._codes[1, self._index] >= 0)
+        return bool(self._many._replies.codes[1, self._index] >= 0)
 
     @property
     def _point(self) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cfmaps import _check
+from cfmaps._kinds import Kinds
 
 IntArray: TypeAlias = npt.NDArray[np.intp]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -169,7 +170,7 @@ class Features:
     entries: tuple[Feature, ...]
     columns: tuple[str, ...]
     positions: tuple[IntArray, ...] = field(compare=False, repr=False)
-    _kinds: "_Kinds" = field(compare=False, repr=False)
+    _kinds: Kinds = field(compare=False, repr=False)
 
     def __init__(self, entries: Iterable[Feature], *, columns: Sequence[str] | None = None) -> None:
         entries = tuple(entries)
@@ -185,7 +186,7 @@ class Features:
         object.__setattr__(self, "entries", entries)
         object.__setattr__(self, "columns", tuple(where))
         object.__setattr__(self, "positions", positions)
-        object.__setattr__(self, "_kinds", _Kinds.of(entries, positions))
+        object.__setattr__(self, "_kinds", _kinds(entries, positions))
 
     @classmethod
     def numeric(cls, n: int, names: Sequence[str] | None = None) -> "Features":
@@ -256,7 +257,7 @@ class Features:
         Integers must be whole, ordinals one of their values, binaries 0 or 1 and groups
         have one column on. Limits may be exceeded: they bind the answer, not the query.
         """
-        if self._kinds.nothing_to_check or self._kinds.admit(X):
+        if self._kinds.admit(X):
             return
         for entry, positions in zip(self.entries, self.positions, strict=True):
             good = _admissible(entry, X[:, positions])
@@ -266,67 +267,14 @@ class Features:
                 raise ValueError(f"feature {entry.name!r}: expected {_expectation(entry)}, got {got} in row {row}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Kinds:
-    """The columns of each kind, so that all features of a kind are checked at once."""
-
-    nothing_to_check: bool
-    integers: IntArray
-    bits: IntArray
-    grouped: IntArray
-    group_starts: IntArray
-    may_be_none: BoolArray
-    ordinals: IntArray
-    values: npt.NDArray[np.complex128]
-
-    @classmethod
-    def of(cls, entries: tuple[Feature, ...], positions: tuple[IntArray, ...]) -> "_Kinds":
-        by_kind: dict[type, list[IntArray]] = {kind: [] for kind in (Numeric, Integer, Ordinal, Binary, OneHot)}
-        for entry, places in zip(entries, positions, strict=True):
-            by_kind[type(entry)].append(places)
-        groups = [entry for entry in entries if isinstance(entry, OneHot)]
-        scales = [np.array(entry.values) for entry in entries if isinstance(entry, Ordinal)]
-        sizes = np.array([len(group.columns) for group in groups], dtype=np.intp)
-        return cls(
-            nothing_to_check=len(by_kind[Numeric]) == len(entries),
-            integers=_joined(by_kind[Integer]),
-            bits=_joined(by_kind[Binary] + by_kind[OneHot]),
-            grouped=_joined(by_kind[OneHot]),
-            group_starts=np.cumsum(sizes) - sizes,
-            may_be_none=np.array([group.optional for group in groups], dtype=bool),
-            ordinals=_joined(by_kind[Ordinal]),
-            values=np.concatenate([np.empty(0, complex), *(keyed(k, scale) for k, scale in enumerate(scales))]),
-        )
-
-    def admit(self, X: npt.NDArray[np.float64]) -> bool:
-        """Whether every row is admissible; False also when an ordinal must be looked at more closely."""
-        whole, bits = X[:, self.integers], X[:, self.bits]
-        if (whole != np.floor(whole)).any() or ((bits != 0) & (bits != 1)).any():
-            return False
-        if len(self.group_starts):
-            on = np.add.reduceat(X[:, self.grouped], self.group_starts, axis=1)
-            if ((on != 1) & ~(self.may_be_none & (on == 0))).any():
-                return False
-        if not len(self.ordinals):
-            return True
-        keys = keyed(np.arange(len(self.ordinals)), X[:, self.ordinals])
-        nearest = np.minimum(np.searchsorted(self.values, keys), len(self.values) - 1)
-        return bool((self.values[nearest] == keys).all())
-
-
-def keyed(index: int | npt.NDArray[np.integer[Any]], values: npt.NDArray[np.float64]) -> npt.NDArray[np.complex128]:
-    """Pairs (index, value) as complex numbers.
-
-    numpy orders complex numbers by real part, then imaginary part: one binary search
-    in sorted pairs ranks the values of all features at once.
-
-    >>> keyed(2, np.array([0.5, np.inf]))
-    array([2.+0.5j, 2.+infj])
-    """
-    keys = np.empty(values.shape, dtype=np.complex128)
-    keys.real = index
-    keys.imag = values
-    return keys
+def _kinds(entries: tuple[Feature, ...], positions: tuple[IntArray, ...]) -> Kinds:
+    placed = [(entry, places.tolist()) for entry, places in zip(entries, positions, strict=True)]
+    return Kinds(
+        integers=[place for entry, places in placed if isinstance(entry, Integer) for place in places],
+        bits=[place for entry, places in placed if isinstance(entry, Binary | OneHot) for place in places],
+        groups=[(places, entry.optional) for entry, places in placed if isinstance(entry, OneHot)],
+        scales=[(places[0], entry.values) for entry, places in placed if isinstance(entry, Ordinal)],
+    )
 
 
 def _admissible(entry: Feature, columns: npt.NDArray[np.float64]) -> BoolArray:
@@ -380,10 +328,6 @@ def _places(claimed: Sequence[str], columns: Sequence[str], *, complete: bool = 
         missing = next(column for column in columns if column not in set(claimed))
         raise ValueError(f"column {missing!r} belongs to no feature; expected each column in exactly one")
     return where
-
-
-def _joined(parts: list[IntArray]) -> IntArray:
-    return np.concatenate([np.empty(0, dtype=np.intp), *parts])
 
 
 def _check_name(*names: object) -> None:

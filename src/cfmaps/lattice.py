@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cfmaps import _check
+from cfmaps._kinds import keyed
 from cfmaps.ensemble import Ensemble, closed_sides
-from cfmaps.features import Binary, Feature, Features, Integer, Numeric, OneHot, Ordinal, keyed
+from cfmaps.features import Binary, Feature, Features, Integer, Numeric, OneHot, Ordinal
 
 FloatArray = npt.NDArray[np.float64]
 Int32Array = npt.NDArray[np.int32]

