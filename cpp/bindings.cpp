@@ -235,6 +235,14 @@ auto boxes_of_map(const cfmaps::Map& map, std::int32_t label, bool single_catego
                       hand_over(std::move(boxes.label), {n_boxes})};
 }
 
+cfmaps::BoxTree box_tree_of_map(const cfmaps::Map& map, std::int32_t label, std::size_t leaf_size)
+{
+    if (label < 0 || leaf_size == 0)
+        throw std::invalid_argument("label must be an index of a class, and leaf_size must be at least 1");
+    const nb::gil_scoped_release no_python;
+    return map.box_tree(label, leaf_size, Interrupt());
+}
+
 auto region_of_map(const cfmaps::Map& map, const Integers& cells)
 {
     if (cells.size() != map.forest().lattice.n_axes())
@@ -366,6 +374,7 @@ void bind_map(nb::module_& m)
              nb::arg("n_threads"), nb::arg("progress").none())
         .def("count", &count_map)
         .def("boxes", &boxes_of_map, nb::arg("label"), nb::arg("single_categories"))
+        .def("box_tree", &box_tree_of_map, nb::arg("label"), nb::arg("leaf_size"))
         .def("region", &region_of_map, nb::arg("cells"))
         .def_prop_ro("is_complete", &Map::is_complete)
         .def_prop_ro("n_bytes", [](const Map& map) { return map.nodes().n_bytes(); })

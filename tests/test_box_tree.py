@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
 
+from cfmaps import CounterfactualMap
 from cfmaps.box_tree import BoxTree, Nearest
 from oracles import box_distances, box_gaps, nearest_boxes
 
@@ -214,6 +217,52 @@ def test_four_threads_on_one_tree_give_the_answers_of_one():
         alone = tree.nearest(X)
         for field in Nearest.__slots__:
             np.testing.assert_array_equal(getattr(found, field), getattr(alone, field))
+
+
+def lattice_boxes(n_boxes, n_features, n_ends, seed=0):
+    """Boxes whose ends are among a few numbers, and points on and beside them."""
+    rng = np.random.default_rng(seed)
+    ends = np.concatenate([[-np.inf], np.sort(rng.normal(size=n_ends - 2)), [np.inf]])
+    low, high = np.sort(rng.integers(0, n_ends, (2, n_boxes, n_features)), axis=0)
+    lower, upper = ends[np.minimum(low, n_ends - 2)], ends[np.maximum(high, 1)]
+    X = rng.choice(ends[1:-1], (40, n_features))
+    X[::2] = np.nextafter(X[::2], np.inf)
+    return lower, upper, X
+
+
+@pytest.mark.parametrize("norm", POWERS)
+@pytest.mark.parametrize("n_ends", [3, 17, 256, 257, 500])
+def test_few_ends_are_kept_as_codes_and_give_the_same_answers(norm, n_ends):
+    lower, upper, X = lattice_boxes(4000, 3, n_ends)
+    tree = BoxTree(lower, upper, leaf_size=5)
+    weights = np.array([0.3, 1.0, 7.0])
+    assert_is_nearest(tree.nearest(X, norm, weights=weights), X, lower, upper, POWERS[norm], weights)
+    # Far more ends make the tree keep numbers: the same boxes must get the same answers, bit for bit.
+    more = np.random.default_rng(2).uniform(1e9, 2e9, (6000, 3))
+    plain = BoxTree(np.vstack([lower, more]), np.vstack([upper, more]), leaf_size=5)
+    assert plain.n_bytes > 3 * tree.n_bytes
+    own, others = tree.nearest(X, norm, weights=weights), plain.nearest(X, norm, weights=weights)
+    for field in ("index", "distance", "point"):
+        np.testing.assert_array_equal(getattr(own, field), getattr(others, field))
+
+
+def test_few_ends_take_a_byte_each():
+    lower, upper, _ = lattice_boxes(50_000, 9, 20)
+    assert BoxTree(lower, upper, leaf_size=16).n_bytes < 50_000 * (9 * 2 + 10)
+
+
+def test_a_map_indexes_the_boxes_it_lists():
+    X, y = load_iris(return_X_y=True)
+    cfmap = CounterfactualMap(RandomForestClassifier(20, max_depth=4, random_state=0).fit(X, y))
+    cfmap.build()
+    for label in range(3):
+        boxes = cfmap.partition.boxes(label, single_categories=True)
+        listed, own = BoxTree(boxes.lower, boxes.upper), cfmap.box_tree(label)
+        assert own.n_boxes == len(boxes)
+        for norm in POWERS:
+            expected, found = listed.nearest(X, norm), own.nearest(X, norm)
+            for field in ("index", "distance", "point"):
+                np.testing.assert_array_equal(getattr(found, field), getattr(expected, field))
 
 
 def test_ctrl_c_stops_a_long_search():

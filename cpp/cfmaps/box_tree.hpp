@@ -1,10 +1,14 @@
 #pragma once
 
+#include "cfmaps/coded_boxes.hpp"
+#include "cfmaps/indexed_boxes.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <span>
+#include <variant>
 #include <vector>
 
 namespace cfmaps
@@ -35,54 +39,24 @@ class BoxTree
 public:
     /// Nodes are numbered in 32 bits, and a tree has fewer than two per box.
     static constexpr std::size_t most_boxes = std::size_t{1} << 31;
-    /// No box; greater than the index of any box.
-    static constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
 
     /// Corners are given row after row, one row of n_features numbers per box, lower <= upper.
     BoxTree(std::size_t n_features, std::span<const double> lower, std::span<const double> upper, std::size_t leaf_size,
             const Poll& poll = {});
+    /// A box's index is its place among the coded boxes.
+    BoxTree(const CodedBoxes& boxes, std::size_t leaf_size, const Poll& poll = {});
 
     /// The box nearest to each point in the norm ||weights * (point - y)||_p, the lowest index among equals.
     NearestBoxes nearest(std::span<const double> points, std::span<const double> weights, double p,
                          const Poll& poll = {}) const;
 
-    std::size_t n_features() const { return n_features_; }
-    std::size_t n_boxes() const { return n_boxes_; }
-    std::size_t n_nodes() const { return nodes_.size(); }
+    std::size_t n_features() const;
+    std::size_t n_boxes() const;
+    std::size_t n_nodes() const;
     std::size_t n_bytes() const;
 
 private:
-    class Builder;
-    template <class Norm>
-    class Search;
-
-    /// Boxes of a leaf lie side by side in lanes, so that one instruction measures several of them.
-    static constexpr std::size_t leaf_lanes = 4;
-    static constexpr std::size_t child_lanes = 2;
-
-    struct Node
-    {
-        std::uint32_t first;     // the first of two adjacent children, or of a leaf's blocks
-        std::uint32_t n_blocks;  // 0 in an inner node
-        std::uint32_t lowest;    // the smallest index of a box below
-    };
-
-    /// Per feature the lower ends of a block's lanes, then their upper ends.
-    std::size_t block_size(std::size_t lanes) const { return 2 * lanes * n_features_; }
-    template <class Norm>
-    NearestBoxes answer_all(const Norm& norm, std::span<const double> points, std::span<const double> weights,
-                            const Poll& poll) const;
-    void project(const double* point, std::size_t slot, double* projection) const;
-
-    std::size_t n_features_;
-    std::size_t n_boxes_;
-    /// The root first, then siblings side by side.
-    std::vector<Node> nodes_;
-    /// Tight boxes of the nodes in blocks of two siblings; the root is the second of the first block.
-    std::vector<double> node_bounds_;
-    /// Blocks of leaf_lanes boxes, leaf after leaf, and per lane the caller's index.
-    std::vector<double> boxes_;
-    std::vector<std::uint32_t> order_;
+    std::variant<IndexedBoxes<double>, IndexedBoxes<std::uint8_t>, IndexedBoxes<std::uint16_t>> tree_;
 };
 
 }  // namespace cfmaps

@@ -20,14 +20,58 @@ double centre(double lower, double upper)
     return std::isinf(upper) ? lower : lower / 2 + upper / 2;
 }
 
-}  // namespace
+/// Boxes as a caller gives them, two matrices of numbers, in the order of their centres.
+struct PlainBoxes
+{
+    using Key = double;
 
-/// Splits boxes at the median of their centres and writes the tree depth first.
-class BoxTree::Builder
+    std::size_t n_features;
+    const double* ends[2];
+
+    double end(std::size_t box, std::size_t table) const { return ends[table % 2][box * n_features + table / 2]; }
+    double key(std::size_t box, std::size_t feature) const
+    {
+        return centre(end(box, 2 * feature), end(box, 2 * feature + 1));
+    }
+    double half_length(std::size_t, double smallest, double largest) const { return largest / 2 - smallest / 2; }
+};
+
+/// Coded boxes in the order of the sums of their codes: middles in steps of the tables, which need no number at all.
+struct SummedBoxes
+{
+    using Key = std::uint32_t;
+
+    const CodedBoxes& boxes;
+
+    std::uint16_t end(std::size_t box, std::size_t table) const
+    {
+        return boxes.codes[box * 2 * boxes.n_features + table];
+    }
+    Key key(std::size_t box, std::size_t feature) const
+    {
+        return Key{end(box, 2 * feature)} + end(box, 2 * feature + 1);
+    }
+    double half_length(std::size_t feature, Key smallest, Key largest) const
+    {
+        return middle(feature, largest) / 2 - middle(feature, smallest) / 2;
+    }
+    double middle(std::size_t feature, Key key) const
+    {
+        return centre(number(2 * feature, key / 2), number(2 * feature + 1, (key + 1) / 2));
+    }
+    double number(std::size_t table, std::size_t code) const
+    {
+        return boxes.ends[boxes.first[table] + std::min(code, boxes.table_size(table) - 1)];
+    }
+};
+
+/// Splits boxes at the median of their middles and writes the tree depth first.
+template <class Boxes, class End>
+class Builder
 {
 public:
-    Builder(BoxTree& tree, const double* lower, const double* upper, std::size_t leaf_size, const Poll& poll)
-        : tree_(tree), lower_(lower), upper_(upper), leaf_size_(leaf_size), poll_(poll), keys_(tree.n_boxes_)
+    Builder(IndexedBoxes<End>& tree, const Boxes& boxes, std::size_t leaf_size, const Poll& poll)
+        : tree_(tree), boxes_(boxes), leaf_size_(leaf_size), poll_(poll), keys_(tree.n_boxes)
     {
         for (std::size_t box = 0; box < keys_.size(); ++box)
             keys_[box].second = static_cast<std::uint32_t>(box);
@@ -35,20 +79,25 @@ public:
 
     void build()
     {
-        const std::size_t n_boxes = tree_.n_boxes_;
+        const std::size_t n_boxes = tree_.n_boxes;
         if (n_boxes == 0)
             return;
         const std::size_t n_leaves = (n_boxes - 1) / leaf_size_ + 1;
-        const std::size_t n_blocks = n_leaves * ((std::min(leaf_size_, n_boxes) - 1) / leaf_lanes + 1);
-        tree_.nodes_.reserve(2 * n_leaves - 1);
-        tree_.node_bounds_.resize(n_leaves * tree_.block_size(child_lanes));
-        tree_.boxes_.reserve(n_blocks * tree_.block_size(leaf_lanes));
-        tree_.order_.reserve(n_blocks * leaf_lanes);
-        tree_.nodes_.emplace_back();
+        const std::size_t last_leaf = n_boxes - (n_leaves - 1) * leaf_size_;
+        const std::size_t n_blocks = (n_leaves - 1) * blocks_of(leaf_size_) + blocks_of(last_leaf);
+        tree_.nodes.reserve(2 * n_leaves - 1);
+        tree_.node_ends.resize(n_leaves * tree_.block_size(child_lanes));
+        tree_.box_ends.reserve(n_blocks * tree_.block_size(leaf_lanes));
+        tree_.order.reserve(n_blocks * leaf_lanes);
+        tree_.nodes.emplace_back();
         grow(0, 0, n_boxes);
     }
 
 private:
+    using Key = Boxes::Key;
+
+    static std::size_t blocks_of(std::size_t n_boxes) { return (n_boxes - 1) / leaf_lanes + 1; }
+
     void grow(std::size_t node, std::size_t first, std::size_t last)
     {
         if (last - first <= leaf_size_)
@@ -56,19 +105,19 @@ private:
         if (poll_ && last - first > 10000)
             poll_();
         const std::size_t middle = split(first, last);
-        const std::size_t child = tree_.nodes_.size();
-        tree_.nodes_.resize(child + 2);
+        const std::size_t child = tree_.nodes.size();
+        tree_.nodes.resize(child + 2);
         grow(child, first, middle);
         grow(child + 1, middle, last);
         join_children(node, child);
     }
 
-    /// Puts the lower half of the centres first, along the axis where they spread most; halves are whole leaves.
+    /// Puts the lower half of the middles first, along the axis where they spread most; halves are whole leaves.
     std::size_t split(std::size_t first, std::size_t last)
     {
         const std::size_t axis = widest_axis(first, last);
         for (std::size_t place = first; place < last; ++place)
-            keys_[place].first = centre_of(keys_[place].second, axis);
+            keys_[place].first = boxes_.key(keys_[place].second, axis);
         const std::size_t n_leaves = (last - first - 1) / leaf_size_ + 1;
         const std::size_t middle = first + n_leaves / 2 * leaf_size_;
         const auto key = [this](std::size_t place) { return keys_.begin() + static_cast<std::ptrdiff_t>(place); };
@@ -76,107 +125,137 @@ private:
         return middle;
     }
 
-    std::size_t widest_axis(std::size_t first, std::size_t last) const
+    std::size_t widest_axis(std::size_t first, std::size_t last)
     {
-        std::vector<double> smallest(tree_.n_features_, infinity), largest(tree_.n_features_, -infinity);
+        smallest_.assign(tree_.n_features, std::numeric_limits<Key>::max());
+        largest_.assign(tree_.n_features, std::numeric_limits<Key>::lowest());
         for (std::size_t place = first; place < last; ++place)
-            for (std::size_t axis = 0; axis < tree_.n_features_; ++axis)
+            for (std::size_t axis = 0; axis < tree_.n_features; ++axis)
             {
-                const double value = centre_of(keys_[place].second, axis);
-                smallest[axis] = std::min(smallest[axis], value);
-                largest[axis] = std::max(largest[axis], value);
+                const Key key = boxes_.key(keys_[place].second, axis);
+                smallest_[axis] = std::min(smallest_[axis], key);
+                largest_[axis] = std::max(largest_[axis], key);
             }
-        for (std::size_t axis = 0; axis < tree_.n_features_; ++axis)
-            largest[axis] = largest[axis] / 2 - smallest[axis] / 2;
-        return static_cast<std::size_t>(std::max_element(largest.begin(), largest.end()) - largest.begin());
-    }
-
-    double centre_of(std::uint32_t box, std::size_t axis) const
-    {
-        const std::size_t place = box * tree_.n_features_ + axis;
-        return centre(lower_[place], upper_[place]);
+        std::size_t widest = 0;
+        double longest = -infinity;
+        for (std::size_t axis = 0; axis < tree_.n_features; ++axis)
+            if (const double length = boxes_.half_length(axis, smallest_[axis], largest_[axis]); length > longest)
+            {
+                longest = length;
+                widest = axis;
+            }
+        return widest;
     }
 
     void make_leaf(std::size_t node, std::size_t first, std::size_t last)
     {
         const std::size_t size = tree_.block_size(leaf_lanes);
-        const std::size_t n_blocks = (last - first - 1) / leaf_lanes + 1;
-        tree_.nodes_[node] = {static_cast<std::uint32_t>(tree_.boxes_.size() / size),
-                              static_cast<std::uint32_t>(n_blocks), nothing};
+        tree_.nodes[node] = {static_cast<std::uint32_t>(tree_.box_ends.size() / size),
+                             static_cast<std::uint32_t>(blocks_of(last - first)), no_box};
         for (std::size_t place = first; place < last; place += leaf_lanes)
             add_block(node, place, std::min(place + leaf_lanes, last));
-        for (std::size_t feature = 0; feature < tree_.n_features_; ++feature)
+        for (std::size_t feature = 0; feature < tree_.n_features; ++feature)
             bound_leaf(node, feature, first, last);
     }
 
-    /// Lanes without a box stay at infinity, where no search looks.
     void add_block(std::size_t node, std::size_t first, std::size_t last)
     {
-        const std::size_t block = tree_.boxes_.size();
-        tree_.boxes_.resize(block + tree_.block_size(leaf_lanes), infinity);
-        tree_.order_.resize(tree_.order_.size() + leaf_lanes, nothing);
-        for (std::size_t place = first; place < last; ++place)
+        const std::size_t block = tree_.box_ends.size();
+        tree_.box_ends.resize(block + tree_.block_size(leaf_lanes));
+        for (std::size_t lane = 0; lane < leaf_lanes; ++lane)
         {
-            const std::uint32_t box = keys_[place].second;
-            tree_.order_[tree_.order_.size() - leaf_lanes + (place - first)] = box;
-            tree_.nodes_[node].lowest = std::min(tree_.nodes_[node].lowest, box);
-            for (std::size_t feature = 0; feature < tree_.n_features_; ++feature)
-            {
-                double* lane = &tree_.boxes_[block + 2 * leaf_lanes * feature + (place - first)];
-                lane[0] = lower_[box * tree_.n_features_ + feature];
-                lane[leaf_lanes] = upper_[box * tree_.n_features_ + feature];
-            }
+            const bool is_spare = first + lane >= last;
+            const std::uint32_t box = keys_[is_spare ? first : first + lane].second;
+            tree_.order.push_back(is_spare ? no_box : box);
+            tree_.nodes[node].lowest = std::min(tree_.nodes[node].lowest, box);
+            for (std::size_t table = 0; table < 2 * tree_.n_features; ++table)
+                tree_.box_ends[block + leaf_lanes * table + lane] = static_cast<End>(boxes_.end(box, table));
         }
     }
 
     void bound_leaf(std::size_t node, std::size_t feature, std::size_t first, std::size_t last)
     {
-        double* bounds = bounds_of(node, feature);
-        bounds[0] = infinity;
-        bounds[child_lanes] = -infinity;
-        for (std::size_t place = first; place < last; ++place)
+        End* bounds = bounds_of(node, feature);
+        bounds[0] = static_cast<End>(boxes_.end(keys_[first].second, 2 * feature));
+        bounds[child_lanes] = static_cast<End>(boxes_.end(keys_[first].second, 2 * feature + 1));
+        for (std::size_t place = first + 1; place < last; ++place)
         {
-            const std::size_t corner = keys_[place].second * tree_.n_features_ + feature;
-            bounds[0] = std::min(bounds[0], lower_[corner]);
-            bounds[child_lanes] = std::max(bounds[child_lanes], upper_[corner]);
+            bounds[0] = std::min(bounds[0], static_cast<End>(boxes_.end(keys_[place].second, 2 * feature)));
+            bounds[child_lanes] =
+                std::max(bounds[child_lanes], static_cast<End>(boxes_.end(keys_[place].second, 2 * feature + 1)));
         }
     }
 
     void join_children(std::size_t node, std::size_t child)
     {
-        const std::uint32_t lowest = std::min(tree_.nodes_[child].lowest, tree_.nodes_[child + 1].lowest);
-        tree_.nodes_[node] = {static_cast<std::uint32_t>(child), 0, lowest};
-        for (std::size_t feature = 0; feature < tree_.n_features_; ++feature)
+        const std::uint32_t lowest = std::min(tree_.nodes[child].lowest, tree_.nodes[child + 1].lowest);
+        tree_.nodes[node] = {static_cast<std::uint32_t>(child), 0, lowest};
+        for (std::size_t feature = 0; feature < tree_.n_features; ++feature)
         {
-            const double* pair = bounds_of(child, feature);
-            double* bounds = bounds_of(node, feature);
+            const End* pair = bounds_of(child, feature);
+            End* bounds = bounds_of(node, feature);
             bounds[0] = std::min(pair[0], pair[1]);
             bounds[child_lanes] = std::max(pair[child_lanes], pair[child_lanes + 1]);
         }
     }
 
-    double* bounds_of(std::size_t node, std::size_t feature)
+    End* bounds_of(std::size_t node, std::size_t feature)
     {
         const std::size_t place = node + 1;
-        return &tree_.node_bounds_[place / child_lanes * tree_.block_size(child_lanes) + 2 * child_lanes * feature +
-                                   place % child_lanes];
+        return &tree_.node_ends[place / child_lanes * tree_.block_size(child_lanes) + 2 * child_lanes * feature +
+                                place % child_lanes];
     }
 
-    BoxTree& tree_;
-    const double* lower_;
-    const double* upper_;
+    IndexedBoxes<End>& tree_;
+    const Boxes& boxes_;
     std::size_t leaf_size_;
     const Poll& poll_;
-    std::vector<std::pair<double, std::uint32_t>> keys_;  // centre along the axis of the split at hand, box
+    std::vector<std::pair<Key, std::uint32_t>> keys_;  // middle along the axis of the split at hand, box
+    std::vector<Key> smallest_, largest_;
 };
+
+template <class End, class Boxes>
+IndexedBoxes<End> index(const Boxes& boxes, std::size_t n_features, std::size_t n_boxes, std::size_t leaf_size,
+                        const Poll& poll)
+{
+    assert(n_features > 0 && leaf_size > 0 && n_boxes <= BoxTree::most_boxes);
+    IndexedBoxes<End> tree;
+    tree.n_features = n_features;
+    tree.n_boxes = n_boxes;
+    Builder<Boxes, End>(tree, boxes, leaf_size, poll).build();
+    return tree;
+}
+
+template <class Code>
+IndexedBoxes<Code> index_coded(const CodedBoxes& boxes, std::size_t leaf_size, const Poll& poll)
+{
+    IndexedBoxes<Code> tree = index<Code>(SummedBoxes{boxes}, boxes.n_features, boxes.n_boxes(), leaf_size, poll);
+    tree.ends = boxes.ends;
+    tree.first = boxes.first;
+    return tree;
+}
+
+}  // namespace
+
+BoxTree::BoxTree(const CodedBoxes& boxes, std::size_t leaf_size, const Poll& poll)
+{
+    if (largest_table(boxes) <= 256)
+        tree_ = index_coded<std::uint8_t>(boxes, leaf_size, poll);
+    else
+        tree_ = index_coded<std::uint16_t>(boxes, leaf_size, poll);
+}
 
 BoxTree::BoxTree(std::size_t n_features, std::span<const double> lower, std::span<const double> upper,
                  std::size_t leaf_size, const Poll& poll)
-    : n_features_(n_features), n_boxes_(lower.size() / n_features)
 {
-    assert(n_features > 0 && leaf_size > 0 && lower.size() == upper.size() && lower.size() % n_features == 0);
-    assert(n_boxes_ <= most_boxes);
-    Builder(*this, lower.data(), upper.data(), leaf_size, poll).build();
+    assert(lower.size() == upper.size() && lower.size() % n_features == 0);
+    if (const auto coded = code_boxes(n_features, lower, upper))
+    {
+        *this = BoxTree(*coded, leaf_size, poll);
+        return;
+    }
+    const PlainBoxes boxes{n_features, {lower.data(), upper.data()}};
+    tree_ = index<double>(boxes, n_features, lower.size() / n_features, leaf_size, poll);
 }
 
 }  // namespace cfmaps

@@ -1,8 +1,10 @@
 #pragma once
 // The counterfactual map of one model: its forest in rank space, and the partition grown so far.
 
+#include "box_tree.hpp"
 #include "grow.hpp"
 
+#include <functional>
 #include <mutex>
 
 namespace cfmaps
@@ -41,6 +43,8 @@ public:
     Census census() const;
 
     Boxes boxes(int32_t label, bool single_categories) const;
+    /// The paper's index over the boxes of a class with single categories.
+    BoxTree box_tree(int32_t label, size_t leaf_size, const Poll& poll = {}) const;
     /// The box of one class around the cells of a point, as a fresh map would cut it.
     std::vector<uint64_t> region(std::span<const uint32_t> cells) const;
     void bounds_of(ConstBox box, double* lower, double* upper) const;
@@ -50,8 +54,11 @@ public:
 private:
     bool any_open(uint32_t id) const;
     void count(uint32_t id, Census& census) const;
-    void collect(uint32_t id, std::vector<uint64_t>& box, int32_t label, bool single, Boxes& boxes) const;
-    void emit(std::vector<uint64_t>& box, size_t axis, int32_t label, bool single, Boxes& boxes) const;
+    using Sink = std::function<void(ConstBox, int32_t)>;
+    void collect(uint32_t id, std::vector<uint64_t>& box, int32_t label, bool single, const Sink& sink) const;
+    void emit(std::vector<uint64_t>& box, size_t axis, int32_t label, bool single, const Sink& sink) const;
+    CodedBoxes coded_boxes(int32_t label) const;
+    void codes_of(ConstBox box, uint16_t* codes) const;
 
     Forest forest_;
     Nodes nodes_;

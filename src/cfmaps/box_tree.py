@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cfmaps import _core
 from cfmaps._check import matrix
 from cfmaps.distance import Distance, FloatArray, Norm
+from cfmaps.partition import Partition
 
 # The difference of two numbers within it is finite.
 _LARGEST = float(np.finfo(np.float64).max) / 2
@@ -83,9 +84,14 @@ class BoxTree:
     def __init__(self, lower: Any, upper: Any, *, leaf_size: int = 8) -> None:
         lower, upper = _ends(lower, "lower"), _ends(upper, "upper")
         _check_boxes(lower, upper)
-        if operator.index(leaf_size) < 1:
-            raise ValueError(f"leaf_size must be at least 1, got {leaf_size}")
-        self._tree = _core.BoxTree(lower, upper, leaf_size)
+        self._tree = _core.BoxTree(lower, upper, _at_least_one(leaf_size))
+
+    @classmethod
+    def of_class(cls, partition: Partition, label: int, *, leaf_size: int = 16) -> "BoxTree":
+        """The boxes of one class (an index) of a partition, one category of a group at a time."""
+        tree = cls.__new__(cls)
+        tree._tree = partition.box_tree(label, _at_least_one(leaf_size))
+        return tree
 
     def nearest(self, X: Any, distance: Norm | Distance = "l1", *, weights: Any = None) -> Nearest:
         """Find the box nearest to every row of ``X``.
@@ -145,6 +151,12 @@ class BoxTree:
 def _named(index: Any, distance: FloatArray, point: FloatArray, visited: Any, bound: FloatArray) -> Nearest:
     # The core's 64-bit integers are a C type that numpy would not show as its own int64.
     return Nearest(np.asarray(index, np.int64), distance, point, np.asarray(visited, np.int64), bound)
+
+
+def _at_least_one(leaf_size: int) -> int:
+    if operator.index(leaf_size) < 1:
+        raise ValueError(f"leaf_size must be at least 1, got {leaf_size}")
+    return leaf_size
 
 
 def _ends(ends: Any, name: str) -> FloatArray:

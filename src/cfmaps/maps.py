@@ -174,14 +174,13 @@ class CounterfactualMap:
             progress=progress,
         )
 
-    def box_tree(self, label: Any, *, leaf_size: int = 8) -> BoxTree:
+    def box_tree(self, label: Any, *, leaf_size: int = 16) -> BoxTree:
         """The paper's index: a KD-tree over the boxes of one class of the complete map."""
         if not self.is_complete:
             raise ValueError("the map is not complete: call build() first")
         if label is None:
             raise ValueError(f"label must be one of the model's labels {list(self._codes)}, got None")
-        boxes = self.partition.boxes(self._code(label, "label"), single_categories=True)
-        return BoxTree(boxes.lower, boxes.upper, leaf_size=leaf_size)
+        return BoxTree.of_class(self.partition, self._code(label, "label"), leaf_size=leaf_size)
 
     def _ask(
         self,

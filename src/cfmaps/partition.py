@@ -133,6 +133,10 @@ class Partition:
             raise ValueError(f"label must be an index below {n_classes}, got {label}")
         return Boxes(*self._map.boxes(-1 if label is None else label, single_categories))
 
+    def box_tree(self, label: int, leaf_size: int) -> _core.BoxTree:
+        """The core's index over the boxes of one class (an index) with single categories."""
+        return self._map.box_tree(label, leaf_size)
+
     def region(self, cells: npt.NDArray[np.int32]) -> tuple[FloatArray, FloatArray]:
         """Closed ends of a box around these cells in which the model keeps its class."""
         n_cells = self.lattice.n_cells
