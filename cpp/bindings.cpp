@@ -149,16 +149,48 @@ cfmaps::Lattice make_lattice(const Integers& n_cells, const Flags& categorical, 
     return lattice;
 }
 
+cfmaps::Rule rule_of(const std::string& name)
+{
+    if (name == "argmax")
+        return cfmaps::Rule::argmax;
+    return name.starts_with("softmax") ? cfmaps::Rule::softmax : cfmaps::Rule::bands;
+}
+
 cfmaps::Trees make_trees(const Integers& test, const Integers& feature, const Vector& threshold, const Integers& left,
                          const Integers& right, const Integers& roots, const Matrix& value, const Vector& init,
-                         double divisor, bool single)
+                         double divisor, bool single, const std::string& rule, bool single_sums, double scale,
+                         const Vector& bias, const Vector& cuts, const Flags& missing_left,
+                         const Integers& category_set, const FlagMatrix& category_sets)
 {
     if (value.shape(0) != test.size() || value.shape(1) != init.size())
         throw std::invalid_argument("value must have a row per node and a column per score");
     cfmaps::Trees trees{{}, copy<std::int32_t>(roots), copy<double>(value), copy<double>(init), divisor, single};
     for (std::size_t node = 0; node < test.size(); ++node)
         trees.nodes.push_back({threshold(node), feature(node), left(node), right(node), test(node)});
+    trees.rule = rule_of(rule);
+    trees.single_sums = single_sums;
+    trees.single_softmax = rule == "softmax32";
+    trees.scale = scale;
+    trees.bias = copy<double>(bias);
+    trees.cuts = copy<double>(cuts);
+    trees.cut_sums();
+    trees.routes = {copy<std::uint8_t>(missing_left), copy<std::int32_t>(category_set), {}};
+    for (std::size_t set = 0; set < category_sets.shape(0); ++set)
+    {
+        const bool* first = category_sets.data() + set * category_sets.shape(1);
+        trees.routes.codes.emplace_back(first, first + category_sets.shape(1));
+    }
     return trees;
+}
+
+Result<std::int64_t, 1> softmax_labels(const Matrix& scores, bool single)
+{
+    std::vector<std::int64_t> labels(scores.shape(0));
+    const std::size_t n_scores = scores.shape(1);
+    for (std::size_t row = 0; row < labels.size(); ++row)
+        labels[row] = cfmaps::softmax_label(scores.data() + row * n_scores, n_scores, single);
+    const std::size_t n_rows = labels.size();
+    return hand_over(std::move(labels), {n_rows});
 }
 
 /// A call that Ctrl-C or the caller's own function may end: asked with the interpreter held, from this thread alone.
@@ -367,7 +399,9 @@ void bind_map(nb::module_& m)
     nb::class_<Trees>(m, "Trees")
         .def(nb::new_(&make_trees), nb::arg("test"), nb::arg("feature"), nb::arg("threshold"), nb::arg("left"),
              nb::arg("right"), nb::arg("roots"), nb::arg("value"), nb::arg("init"), nb::arg("divisor"),
-             nb::arg("single"));
+             nb::arg("single"), nb::arg("rule"), nb::arg("single_sums"), nb::arg("scale"), nb::arg("bias"),
+             nb::arg("cuts"), nb::arg("missing_left"), nb::arg("category_set"), nb::arg("category_sets"));
+    m.def("softmax_labels", &softmax_labels, nb::arg("scores"), nb::arg("single"));
     nb::class_<Map>(m, "Map")
         .def(nb::init<Lattice, Trees, std::size_t>(), nb::arg("lattice"), nb::arg("trees"), nb::arg("n_columns"))
         .def("build", &build_map, nb::arg("most_splits"), nb::arg("most_bytes"), nb::arg("time_limit"),

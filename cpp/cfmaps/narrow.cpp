@@ -269,6 +269,35 @@ int64_t Narrower::least_lead(const State& state, uint32_t winner, uint32_t loser
     return winner < loser ? state.least(lanes.pair(winner, loser)) : -state.most(lanes.pair(loser, winner));
 }
 
+/// Cuts that the score surely reaches.
+uint32_t Narrower::least_band(const State& state) const
+{
+    const auto& cuts = forest_.lanes.cuts;
+    return static_cast<uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), state.least(0) - forest_.slack) -
+                                 cuts.begin());
+}
+
+/// Cuts that the score may reach.
+uint32_t Narrower::most_band(const State& state) const
+{
+    const auto& cuts = forest_.lanes.cuts;
+    return static_cast<uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), state.most(0) + forest_.slack) -
+                                 cuts.begin());
+}
+
+/// How far both ends of a score's range are within a band, together.
+int64_t Narrower::lead_of_band(const State& state, uint32_t label) const
+{
+    const auto& cuts = forest_.lanes.cuts;
+    const int64_t middle = state.least(0) + state.most(0);
+    int64_t lead = std::numeric_limits<int64_t>::max();
+    if (label > 0)
+        lead = std::min(lead, middle - 2 * cuts[label - 1]);
+    if (label < cuts.size())
+        lead = std::min(lead, 2 * cuts[label] - middle);
+    return lead;
+}
+
 bool Narrower::surely_beats(const State& state, uint32_t winner, uint32_t loser) const
 {
     const int64_t ahead = least_lead(state, winner, loser);
@@ -278,6 +307,8 @@ bool Narrower::surely_beats(const State& state, uint32_t winner, uint32_t loser)
 
 int64_t Narrower::lead(const State& state, Wanted wanted) const
 {
+    if (forest_.lanes.bands)
+        return wanted.all_others ? -lead_of_band(state, wanted.label) : lead_of_band(state, wanted.label);
     int64_t smallest = std::numeric_limits<int64_t>::max();
     for (uint32_t other = 0; other < forest_.lanes.n_classes; ++other)
         if (other != wanted.label)
@@ -290,6 +321,8 @@ int64_t Narrower::lead(const State& state, Wanted wanted) const
 
 bool Narrower::surely_beaten(const State& state, uint32_t label) const
 {
+    if (forest_.lanes.bands)
+        return label < least_band(state) || label > most_band(state);
     for (uint32_t other = 0; other < forest_.lanes.n_classes; ++other)
         if (other != label && surely_beats(state, other, label))
             return true;
@@ -298,6 +331,8 @@ bool Narrower::surely_beaten(const State& state, uint32_t label) const
 
 bool Narrower::surely_wins(const State& state, uint32_t label) const
 {
+    if (forest_.lanes.bands)
+        return label == least_band(state) && label == most_band(state);
     for (uint32_t other = 0; other < forest_.lanes.n_classes; ++other)
         if (other != label && !surely_beats(state, label, other))
             return false;
@@ -306,6 +341,8 @@ bool Narrower::surely_wins(const State& state, uint32_t label) const
 
 int32_t Narrower::winner(const State& state) const
 {
+    if (forest_.lanes.bands)
+        return least_band(state) == most_band(state) ? static_cast<int32_t>(least_band(state)) : undecided;
     for (uint32_t label = 0; label < forest_.lanes.n_classes; ++label)
         if (surely_wins(state, label))
             return static_cast<int32_t>(label);

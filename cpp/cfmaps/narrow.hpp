@@ -72,6 +72,9 @@ public:
     const Forest& forest() const { return forest_; }
 
 private:
+    uint32_t least_band(const State& state) const;
+    uint32_t most_band(const State& state) const;
+    int64_t lead_of_band(const State& state, uint32_t label) const;
     int64_t least_lead(const State& state, uint32_t winner, uint32_t loser) const;
     void add_row(const uint32_t* row);
     void narrow(const State& from, State& to, const uint32_t* row);

@@ -145,6 +145,7 @@ void Search::search_outwards(Candidate& incumbent, double& proven)
 {
     const double all = largest_total();
     double radius = incumbent.found ? costs_.root(incumbent.total) * first_radius : first_radius_in_reach(proven);
+    radius = std::max(radius, std::numeric_limits<double>::min());  // a share of the smallest number is 0
     for (;; radius *= growth)
     {
         if (!incumbent.found && evaluated_ > quick_search)

@@ -15,11 +15,14 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 
 
-def matrix(X: Any, name: str, n_columns: int, *, columns: Sequence[str] | None = None) -> FloatArray:
+def matrix(
+    X: Any, name: str, n_columns: int, *, columns: Sequence[str] | None = None, missing: bool = False
+) -> FloatArray:
     """Rows of numbers as a C-contiguous float64 array of shape (n_rows, n_columns).
 
     Takes numpy arrays, nested lists and frames (pandas, polars); the columns of
-    a frame are checked against ``columns`` when both are named.
+    a frame are checked against ``columns`` when both are named. With ``missing`` the
+    rows may hold NaN.
 
     >>> matrix([[1, 2], [3, 4]], "X", 2)
     array([[1., 2.],
@@ -31,10 +34,12 @@ def matrix(X: Any, name: str, n_columns: int, *, columns: Sequence[str] | None =
         hint = "; for one row pass X.reshape(1, -1)" if X.ndim == 1 else ""
         raise ValueError(f"{name} must be 2-D with {n_columns} columns, got {X.ndim}-D of shape {X.shape}{hint}")
     _expect_width(X.shape[1], name, n_columns)
-    return _finite(np.ascontiguousarray(X), name, columns)
+    return _finite(np.ascontiguousarray(X), name, columns, missing)
 
 
-def row(x: Any, name: str, n_columns: int, *, columns: Sequence[str] | None = None) -> FloatArray:
+def row(
+    x: Any, name: str, n_columns: int, *, columns: Sequence[str] | None = None, missing: bool = False
+) -> FloatArray:
     """One row of numbers as a C-contiguous float64 array of shape (n_columns,).
 
     Takes 1-D arrays, lists, series, and frames (pandas, polars) of one row.
@@ -50,7 +55,7 @@ def row(x: Any, name: str, n_columns: int, *, columns: Sequence[str] | None = No
             f"{name} must be one row (1-D with {n_columns} values), got {x.ndim}-D of shape {x.shape}{hint}"
         )
     _expect_width(x.shape[0], name, n_columns)
-    return _finite(np.ascontiguousarray(x), name, columns)
+    return _finite(np.ascontiguousarray(x), name, columns, missing)
 
 
 def same_names(given: Sequence[Any], expected: Sequence[str], name: str) -> None:
@@ -122,11 +127,11 @@ def _expect_width(width: int, name: str, n_columns: int) -> None:
         raise ValueError(f"{name} must have {n_columns} columns, got {width}")
 
 
-def _finite(array: FloatArray, name: str, columns: Sequence[str] | None) -> FloatArray:
+def _finite(array: FloatArray, name: str, columns: Sequence[str] | None, missing: bool) -> FloatArray:
     # The sum of squares is finite only if every number is: one pass, no temporary array.
     if math.isfinite(np.vdot(array, array)):
         return array
-    bad = np.argwhere(~np.isfinite(array))
+    bad = np.argwhere(np.isinf(array) if missing else ~np.isfinite(array))
     if len(bad):
         *which_row, column = bad[0].tolist()
         place = ", ".join([*map(str, which_row), repr(columns[column]) if columns else str(column)])

@@ -4,12 +4,14 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cfmaps import _check, _core
 from cfmaps.distance import Distance, FloatArray
+from cfmaps.ensemble import Ensemble
 from cfmaps.lattice import Lattice
 
 _NO_LIMIT = 2**62
@@ -128,7 +130,7 @@ class Partition:
         With ``single_categories`` a box that allows several categories of a one-hot group
         becomes one box for each, so that every point between its ends is admissible.
         """
-        n_classes = self.lattice.ensemble.n_scores
+        n_classes = self.lattice.ensemble.n_classes
         if label is not None and _check.whole(label, "label", 0) >= n_classes:
             raise ValueError(f"label must be an index below {n_classes}, got {label}")
         return Boxes(*self._map.boxes(-1 if label is None else label, single_categories))
@@ -189,7 +191,25 @@ def _core_trees(lattice: Lattice) -> _core.Trees:
         init=ensemble.init,
         divisor=ensemble.divisor,
         single=ensemble.number == np.float32,
+        rule=ensemble.rule,
+        single_sums=ensemble.sum_number == np.float32,
+        scale=ensemble.scale,
+        bias=_biases(ensemble),
+        cuts=_given(ensemble.cuts, np.float64),
+        missing_left=_given(ensemble.missing_left, np.bool_),
+        category_set=_given(ensemble.category_set, np.int32),
+        category_sets=np.zeros((0, 0), dtype=bool) if ensemble.category_sets is None else ensemble.category_sets,
     )
+
+
+def _given(array: npt.NDArray[Any] | None, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    return np.empty(0, dtype=dtype) if array is None else array
+
+
+def _biases(ensemble: Ensemble) -> FloatArray:
+    """One number per score, or none when all are 0."""
+    bias = np.broadcast_to(np.asarray(ensemble.bias, dtype=np.float64), (ensemble.n_scores,))
+    return np.ascontiguousarray(bias) if bias.any() else np.empty(0)
 
 
 def _reporter(progress: bool | Progress) -> Progress | None:
