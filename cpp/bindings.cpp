@@ -247,6 +247,42 @@ std::tuple<bool, std::string> build_map(cfmaps::Map& map, std::size_t most_split
     return {complete, names[static_cast<int>(limits.reason())]};
 }
 
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Words = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+auto page_digests(const Bytes& data)
+{
+    std::vector<std::uint8_t> digests = [&]
+    {
+        const nb::gil_scoped_release no_python;
+        return cfmaps::page_digests({data.data(), data.size()});
+    }();
+    const std::size_t size = digests.size();
+    return hand_over(std::move(digests), {size});
+}
+
+auto pack_map(cfmaps::Map& map)
+{
+    std::vector<std::uint64_t> words = [&]
+    {
+        const nb::gil_scoped_release no_python;
+        return map.pack();
+    }();
+    const std::size_t size = words.size();
+    return hand_over(std::move(words), {size});
+}
+
+/// The arrays stay borrowed as long as the map lives.
+void restore_map(cfmaps::Map* self, const cfmaps::Lattice& lattice, const cfmaps::Trees& trees, std::size_t n_columns,
+                 const Words& words, const Bytes& digests, const Bytes& roots, bool is_complete)
+{
+    auto stored = std::make_unique<cfmaps::StoredNodes>(std::span(words.data(), words.size()),
+                                                        std::span(digests.data(), digests.size()),
+                                                        std::span(roots.data(), roots.size()));
+    const nb::gil_scoped_release no_python;
+    new (self) cfmaps::Map(lattice, trees, n_columns, std::move(stored), is_complete);
+}
+
 std::tuple<std::size_t, std::size_t, std::size_t> count_map(const cfmaps::Map& map)
 {
     const nb::gil_scoped_release no_python;
@@ -402,8 +438,15 @@ void bind_map(nb::module_& m)
              nb::arg("single"), nb::arg("rule"), nb::arg("single_sums"), nb::arg("scale"), nb::arg("bias"),
              nb::arg("cuts"), nb::arg("missing_left"), nb::arg("category_set"), nb::arg("category_sets"));
     m.def("softmax_labels", &softmax_labels, nb::arg("scores"), nb::arg("single"));
+    nb::exception<cfmaps::CorruptMap>(m, "CorruptMap", PyExc_ValueError);
+    m.def("page_digests", &page_digests, nb::arg("data"));
+    m.attr("page_bytes") = cfmaps::page_bytes;
     nb::class_<Map>(m, "Map")
         .def(nb::init<Lattice, Trees, std::size_t>(), nb::arg("lattice"), nb::arg("trees"), nb::arg("n_columns"))
+        .def("__init__", &restore_map, nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(),
+             nb::arg("lattice"), nb::arg("trees"), nb::arg("n_columns"), nb::arg("words").noconvert(),
+             nb::arg("digests").noconvert(), nb::arg("roots").noconvert(), nb::arg("is_complete"))
+        .def("pack", &pack_map)
         .def("build", &build_map, nb::arg("most_splits"), nb::arg("most_bytes"), nb::arg("time_limit"),
              nb::arg("n_threads"), nb::arg("progress").none())
         .def("count", &count_map)

@@ -9,7 +9,19 @@ PACKAGE = Path(cfmaps.__file__).parent
 LAYERS = [
     {"_core", "_check", "_kinds", "errors"},
     {"ensemble", "features", "lattice", "distance", "constraints", "plausibility"},
-    {"readers", "partition", "box_tree", "explanation", "certificate", "_shapes", "_tables"},
+    {
+        "readers",
+        "partition",
+        "box_tree",
+        "explanation",
+        "certificate",
+        "_shapes",
+        "_tables",
+        "_container",
+        "_plain",
+        "store",
+        "records",
+    },
     {"maps"},
 ]
 RANKS = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

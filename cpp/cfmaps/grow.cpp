@@ -52,7 +52,7 @@ Node Grower::settle(uint32_t id, uint32_t test, uint32_t pair, bool is_new)
     if (merge && is_new && pairs_.is_last(pair))  // a reader may stand before a pair that it has seen
         pairs_.give_back();
     const Node node = merge ? left : Node::inner(test, pair, left.classes() | right.classes());
-    if (node.word() != nodes_.read(id).word())
+    if (is_new || node.word() != nodes_.read(id).word())
         nodes_.write(id, node);
     return node;
 }
@@ -107,6 +107,7 @@ bool Grower::enter(uint32_t test, bool right, size_t depth, double& before)
 
 Node Grower::grow_inner(uint32_t id, Node node, size_t depth)
 {
+    expect_both_sides(forest_.lattice, frame(depth).box, node.test());
     for (const bool right : {false, true})
     {
         double before = 0;

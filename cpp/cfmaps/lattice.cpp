@@ -1,5 +1,7 @@
 #include "lattice.hpp"
 
+#include "stored.hpp"
+
 #include <algorithm>
 
 namespace cfmaps
@@ -86,6 +88,12 @@ Sides sides_of(const Lattice& lattice, ConstBox box, uint32_t test)
         sides.right |= (box[first + word] & ~set[word]) != 0;
     }
     return sides;
+}
+
+void expect_both_sides(const Lattice& lattice, ConstBox box, uint32_t test)
+{
+    if (!sides_of(lattice, box, test).both())
+        throw CorruptMap("a node of the map parts nothing");
 }
 
 void keep_side(const Lattice& lattice, BoxSpan box, uint32_t test, bool right)

@@ -78,6 +78,9 @@ struct Sides
 };
 Sides sides_of(const Lattice& lattice, ConstBox box, uint32_t test);
 
+/// Throws `CorruptMap` unless the test parts the box: in a map that grew here it always does.
+void expect_both_sides(const Lattice& lattice, ConstBox box, uint32_t test);
+
 /// Keeps the cells on one side of the test.
 void keep_side(const Lattice& lattice, BoxSpan box, uint32_t test, bool right);
 

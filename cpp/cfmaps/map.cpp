@@ -51,6 +51,7 @@ std::vector<Joint> open_top(Grower& grower, const Nodes& nodes, const Lattice& l
             node = grower.split_once(task.id, task.box, limits);
         if (!node.is_inner())
             continue;
+        expect_both_sides(lattice, task.box, node.test());
         joints.push_back({task.id, node.test(), node.child()});
         for (const bool right : {false, true})
         {
@@ -69,6 +70,14 @@ Map::Map(Lattice lattice, Trees trees, size_t n_columns)
         throw std::invalid_argument("the model has more than 16 million distinct thresholds");
     nodes_.take_run();
     nodes_.write(0, Node::open(0xFF));
+}
+
+Map::Map(Lattice lattice, Trees trees, size_t n_columns, std::unique_ptr<StoredNodes> stored, bool is_complete)
+    : forest_(std::move(lattice), std::move(trees)), n_columns_(n_columns), grower_(forest_, nodes_),
+      is_complete_(is_complete)
+{
+    stored->limit(static_cast<uint32_t>(forest_.lattice.tests.size()), forest_.lanes.n_classes);
+    nodes_.restore(std::move(stored));
 }
 
 bool Map::build(Limits& limits, unsigned n_threads, const std::function<void(double, size_t)>& progress)
@@ -109,33 +118,39 @@ void Map::grow_around(Reach& reach, Limits& limits)
 
 bool Map::is_complete() const
 {
-    if (!is_complete_.load(std::memory_order_acquire) && !any_open(0))
+    if (!is_complete_.load(std::memory_order_acquire) && !walk([](Node node) { return node.is_open(); }))
         is_complete_.store(true, std::memory_order_release);
     return is_complete_.load(std::memory_order_acquire);
 }
 
-bool Map::any_open(uint32_t id) const
+bool Map::walk(const std::function<bool(Node)>& is_last) const
 {
-    const Node node = nodes_.read(id);
-    return node.is_open() || (node.is_inner() && (any_open(node.child()) || any_open(node.child() + 1)));
-}
-
-void Map::count(uint32_t id, Census& census) const
-{
-    const Node node = nodes_.read(id);
-    ++census.n_nodes;
-    census.n_leaves += node.is_leaf();
-    census.n_open += node.is_open();
-    if (!node.is_inner())
-        return;
-    count(node.child(), census);
-    count(node.child() + 1, census);
+    std::vector<uint32_t> waiting{0};
+    for (size_t n_visited = 0; !waiting.empty(); ++n_visited)
+    {
+        const Node node = nodes_.read(waiting.back());
+        waiting.pop_back();
+        if (is_last(node))
+            return true;
+        if (n_visited > nodes_.n_taken())
+            throw CorruptMap("a node has two parents");
+        if (node.is_inner())
+            waiting.insert(waiting.end(), {node.child() + 1, node.child()});
+    }
+    return false;
 }
 
 Census Map::census() const
 {
     Census census;
-    count(0, census);
+    walk(
+        [&census](Node node)
+        {
+            ++census.n_nodes;
+            census.n_leaves += node.is_leaf();
+            census.n_open += node.is_open();
+            return false;
+        });
     return census;
 }
 }  // namespace cfmaps

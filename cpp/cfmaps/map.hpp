@@ -26,6 +26,8 @@ class Map
 {
 public:
     Map(Lattice lattice, Trees trees, size_t n_columns);
+    /// A map whose nodes lie in a file so far.
+    Map(Lattice lattice, Trees trees, size_t n_columns, std::unique_ptr<StoredNodes> stored, bool is_complete);
 
     const Forest& forest() const { return forest_; }
     const Nodes& nodes() const { return nodes_; }
@@ -41,6 +43,8 @@ public:
     /// Whether a query came before this one.
     bool was_asked() { return was_asked_.exchange(true, std::memory_order_relaxed); }
     Census census() const;
+    /// The nodes that can be reached, as a file holds them. Nothing grows meanwhile.
+    std::vector<uint64_t> pack();
 
     Boxes boxes(int32_t label, bool single_categories) const;
     /// The paper's index over the boxes of a class with single categories.
@@ -52,8 +56,8 @@ public:
     std::atomic<size_t> most_nodes{size_t{1} << 24};  // beyond this, queries answer but grow nothing
 
 private:
-    bool any_open(uint32_t id) const;
-    void count(uint32_t id, Census& census) const;
+    /// Visits all nodes, or those up to the first that `is_last` accepts; true if it met one.
+    bool walk(const std::function<bool(Node)>& is_last) const;
     using Sink = std::function<void(ConstBox, int32_t)>;
     void collect(uint32_t id, std::vector<uint64_t>& box, int32_t label, bool single, const Sink& sink) const;
     void emit(std::vector<uint64_t>& box, size_t axis, int32_t label, bool single, const Sink& sink) const;

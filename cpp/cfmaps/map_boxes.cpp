@@ -105,6 +105,7 @@ void Map::collect(uint32_t id, std::vector<uint64_t>& box, int32_t label, bool s
     }
     if (label != undecided && !(node.classes() & Node::class_bit(static_cast<uint32_t>(label))))
         return;
+    expect_both_sides(forest_.lattice, box, node.test());
     for (const bool right : {false, true})
     {
         const uint32_t axis = forest_.lattice.tests[node.test()].axis;

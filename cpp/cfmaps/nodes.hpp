@@ -1,11 +1,14 @@
 #pragma once
 // The map's memory: 8 bytes a node, in blocks that never move, so that readers need no lock while it grows.
 
+#include "stored.hpp"
+
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 
@@ -56,7 +59,14 @@ public:
     Nodes(const Nodes&) = delete;
     Nodes& operator=(const Nodes&) = delete;
 
-    Node read(uint32_t id) const { return Node(at(id).load(std::memory_order_acquire)); }
+    /// Takes the place of nodes that lie in a file, before anything else was taken; a page is read when it is needed.
+    void restore(std::unique_ptr<const StoredNodes> stored);
+
+    Node read(uint32_t id) const
+    {
+        const uint64_t word = at(id).load(std::memory_order_acquire);
+        return Node(word != not_read ? word : read_page_of(id));
+    }
     /// Fetches a node that will be read soon; any number will do.
     void prefetch(uint32_t id) const
     {
@@ -73,6 +83,9 @@ public:
 private:
     using Word = std::atomic<uint64_t>;
     static_assert(sizeof(Word) == 8 && Word::is_always_lock_free);
+    static constexpr uint64_t not_read = 0;  // no node: it would be its own child's child
+
+    uint64_t read_page_of(uint32_t id) const;
 
     // Counted in runs from 2 on, the two leading bits of a number name its block.
     static int block_of(uint32_t id)
@@ -93,6 +106,10 @@ private:
     std::array<std::atomic<Word*>, 52> blocks_{};
     std::atomic<size_t> n_taken_{0}, n_bytes_{0};
     std::mutex growing_;
+    std::unique_ptr<const StoredNodes> stored_;
+    mutable std::vector<bool> is_read_;  // per page of the file
+    mutable std::mutex reading_;
+    int n_zeroed_ = 0;  // blocks that were made for stored nodes
 };
 
 /// One thread's share of new nodes, handed out in pairs; the last pair can be given back.

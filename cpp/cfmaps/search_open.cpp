@@ -26,6 +26,7 @@ void Search::enter_open(uint32_t open_id)
             return wanted_.accepts(node.label()) ? offer(static_cast<int32_t>(node.label())) : void();
         const Test& test = lattice_.tests[node.test()];
         const bool right = goes_right(test, cells_[test.axis]);
+        expect_both_sides(lattice_, top.box, node.test());
         keep_side(lattice_, top.box, node.test(), right);
         id = node.child() + right;
     }

@@ -63,6 +63,8 @@ uint32_t Search::far_cell(uint32_t test, bool right) const
             (best == lattice_.n_cells[axis] || costs_.cell(axis, cell) < costs_.cell(axis, best)))
             best = cell;
     }
+    if (best == lattice_.n_cells[axis])
+        throw CorruptMap("a node of the map parts nothing");
     return best;
 }
 

@@ -5,12 +5,15 @@ from importlib.metadata import PackageNotFoundError, version
 from cfmaps.box_tree import BoxTree, Nearest
 from cfmaps.distance import Distance
 from cfmaps.ensemble import Ensemble
-from cfmaps.errors import NotConfirmed, UnsupportedModel
+from cfmaps.errors import CorruptMap, NotConfirmed, UnsupportedModel
 from cfmaps.explanation import Change, Explanation, Explanations, Region
 from cfmaps.features import Binary, Features, Integer, Numeric, OneHot, Ordinal
 from cfmaps.lattice import Lattice
 from cfmaps.maps import CounterfactualMap
 from cfmaps.partition import Boxes, Growth, Partition
+from cfmaps.records import load_explanations, save_explanations
+
+load = CounterfactualMap.load
 
 try:
     __version__ = version("cfmaps")
@@ -22,6 +25,7 @@ __all__ = [
     "BoxTree",
     "Boxes",
     "Change",
+    "CorruptMap",
     "CounterfactualMap",
     "Distance",
     "Ensemble",
@@ -39,4 +43,7 @@ __all__ = [
     "Partition",
     "Region",
     "UnsupportedModel",
+    "load",
+    "load_explanations",
+    "save_explanations",
 ]

@@ -80,7 +80,7 @@ def frame(columns: Mapping[str, Any], like: Any = None, *, same_rows: bool = Fal
     """
     import narwhals as nw
 
-    backend: Any = _installed() if like is None else nw.get_native_namespace(like)
+    backend: Any = installed() if like is None else nw.get_native_namespace(like)
     made = nw.from_dict({name: _plain(values) for name, values in columns.items()}, backend=backend).to_native()
     if same_rows and hasattr(like, "index"):
         made.index = like.index
@@ -97,7 +97,8 @@ def _plain(values: Any) -> Any:
     return [float(value) for value in values] if any(isinstance(value, float) for value in values) else values
 
 
-def _installed() -> str:
+def installed() -> str:
+    """The library of frames that is there: "pandas" or "polars"."""
     for name in ("pandas", "polars"):
         try:
             __import__(name)

@@ -1,5 +1,9 @@
 """Errors with a meaning of their own; every other wrong call is a ValueError or TypeError."""
 
+from cfmaps._core import CorruptMap
+
+__all__ = ["CorruptMap", "NotConfirmed", "UnsupportedModel"]
+
 
 class UnsupportedModel(ValueError):
     """The model cannot be read exactly; the message says why."""

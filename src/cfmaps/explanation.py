@@ -1,6 +1,7 @@
 """Answers as values: one explanation, or many in columns."""
 
 import operator
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
@@ -14,6 +15,7 @@ from cfmaps.distance import Distance, FloatArray
 from cfmaps.errors import NotConfirmed
 from cfmaps.features import Feature, OneHot
 from cfmaps.lattice import Lattice
+from cfmaps.records import save_explanations
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown")
 
@@ -154,6 +156,10 @@ class Explanations:
         prefix = "" if clash is None else "counterfactual_"
         columns |= {prefix + name: values for name, values in answers.items()}
         return _tables.frame(columns, self._question.shape.frame, same_rows=True)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all explanations to a .json, .jsonl, .csv or .parquet file; `load_explanations` reads it."""
+        save_explanations(path, self)
 
     def _infima(self, which: slice) -> FloatArray:
         lattice, rows, cells = self._question.lattice, self._question.grid_rows[which], self._replies.cells[which]

@@ -1,14 +1,16 @@
 """The front of the house: a model in, proven smallest changes out."""
 
+import os
+import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cfmaps import _check, _core, _tables
+from cfmaps import _check, _core, _tables, store
 from cfmaps._shapes import LikeRow, LikeRows
 from cfmaps.box_tree import BoxTree
 from cfmaps.distance import Distance, FloatArray, Norm
@@ -54,19 +56,97 @@ class CounterfactualMap:
     """
 
     def __init__(self, model: Any, *, features: Features | None = None, votes: str = "soft", data: Any = None) -> None:
-        self.ensemble: Ensemble = read(model, votes=votes)
+        ensemble = read(model, votes=votes)
         if not isinstance(features, Features | None):
             raise TypeError(f"features must be a cfmaps.Features, got {type(features).__name__}")
-        names = self.ensemble.feature_names if features is None else features.columns
-        self.features = features or Features.numeric(self.ensemble.n_features, names=names)
-        self.partition = Partition(Lattice.of(self.ensemble, self.features))
+        names = ensemble.feature_names if features is None else features.columns
+        features = features or Features.numeric(ensemble.n_features, names=names)
+        self._set_up(
+            Partition(Lattice.of(ensemble, features)),
+            names,
+            data,
+            _native_predict(model, ensemble, votes),
+            _origin(model, votes),
+        )
+
+    def _set_up(
+        self,
+        partition: Partition,
+        names: Sequence[str] | None,
+        data: Any,
+        predict: Callable[[FloatArray], npt.NDArray[Any]],
+        origin: dict[str, Any],
+    ) -> None:
+        self.partition = partition
+        self.ensemble: Ensemble = partition.lattice.ensemble
+        self.features = partition.lattice.features
         # Columns that nobody named go by x0, x1, ... in answers, but a frame may call them what it likes.
         self._names = names
         self._data = None if data is None else _check.matrix(data, "data", self.features.n_columns, columns=names)
-        self._predict = _native_predict(model, self.ensemble, votes)
+        self._predict = predict
+        self._origin = origin
         self._codes = {label: code for code, label in enumerate(self.ensemble.classes.tolist())}
         self._explainers: OrderedDict[Any, tuple[Distance, _core.Explainer]] = OrderedDict()
         self._lock = Lock()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map to a file, as far as it has grown.
+
+        The file appears whole or not at all and is never changed afterwards; `load` opens
+        it. It holds the model's trees and the columns' meaning, but neither the model
+        object nor the ``data``.
+        """
+        store.save(path, self.partition, self._origin | {"named": self._names is not None})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, model: Any = None, data: Any = None) -> "CounterfactualMap":
+        """Open a map that `save` wrote; it answers at once and goes on growing, in memory alone.
+
+        Parameters
+        ----------
+        path : path
+        model : estimator, optional
+            The model that the map was made from: its own ``predict`` then confirms answers.
+            Without it the saved trees do, which compute what ``predict`` computes bit for bit.
+        data : rows or frame, optional
+            As for a new map; a file holds no data.
+
+        Raises
+        ------
+        CorruptMap
+            When the file is cut, changed or no map; for a part that only a later query
+            needs, then.
+        ValueError
+            When the file was made from another model than ``model``.
+
+        Examples
+        --------
+        >>> import cfmaps, tempfile
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> CounterfactualMap(DecisionTreeClassifier().fit([[0], [1]], ["no", "yes"])).save(folder.name + "/m.cfmap")
+        >>> print(cfmaps.load(folder.name + "/m.cfmap").explain([0.25]))
+        no -> yes at distance 0.25 (optimal)
+          feature   now     instead
+          x0       0.25  0.50000006
+        >>> folder.cleanup()
+        """
+        saved = store.load(path)
+        votes = saved.about["votes"]
+        if model is not None and store.digest(read(model, votes=votes)) != saved.about["ensemble_sha256"]:
+            raise ValueError(
+                f"model must be the one that {path} was made from, got a {type(model).__name__} that differs"
+            )
+        cfmap = cls.__new__(cls)
+        names = saved.features.columns if saved.about["named"] else None
+        predict = _native_predict(saved.ensemble if model is None else model, saved.ensemble, votes)
+        cfmap._set_up(saved.partition, names, data, predict, saved.about)
+        return cfmap
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Where the map comes from: model, library and its version, and how votes are counted."""
+        return dict(self._origin)
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -240,6 +320,12 @@ class CounterfactualMap:
     def __repr__(self) -> str:
         state = "complete" if self.is_complete else "growing"
         return f"CounterfactualMap({self.ensemble.n_trees} trees, {len(self.features)} features, {state})"
+
+
+def _origin(model: Any, votes: str) -> dict[str, Any]:
+    library = type(model).__module__.split(".")[0]
+    version = getattr(sys.modules.get(library), "__version__", None)
+    return {"model": type(model).__name__, "library": library, "library_version": version, "votes": votes}
 
 
 def _native_predict(model: Any, ensemble: Ensemble, votes: str) -> Callable[[FloatArray], npt.NDArray[Any]]:

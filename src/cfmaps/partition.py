@@ -63,14 +63,38 @@ class Boxes:
         return len(self.label)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredNodes:
+    """Nodes that lie in a file, and what they are checked against when a query needs them.
+
+    Attributes
+    ----------
+    words : uint64 array
+        As `Partition.pack` gave them; may be a view of a mapped file.
+    digests, roots : uint8 arrays
+        SHA-256 of every page of ``words``, and of every page of ``digests``.
+    complete : bool
+        Whether every box has its label.
+    """
+
+    words: npt.NDArray[np.uint64]
+    digests: npt.NDArray[np.uint8]
+    roots: npt.NDArray[np.uint8]
+    complete: bool
+
+
 class Partition:
     """A born-again tree over a lattice: every leaf is a box of one class, or still open."""
 
     __slots__ = ("_map", "lattice")
 
-    def __init__(self, lattice: Lattice) -> None:
+    def __init__(self, lattice: Lattice, *, stored: StoredNodes | None = None) -> None:
         self.lattice = lattice
-        self._map = _core.Map(_core_lattice(lattice), _core_trees(lattice), lattice.features.n_columns)
+        parts = _core_lattice(lattice), _core_trees(lattice), lattice.features.n_columns
+        if stored is None:
+            self._map = _core.Map(*parts)
+        else:
+            self._map = _core.Map(*parts, stored.words, stored.digests, stored.roots, stored.complete)
 
     @property
     def is_complete(self) -> bool:
@@ -123,6 +147,10 @@ class Partition:
         if report and complete:
             report(1.0, n_nodes)
         return Growth(complete, "complete" if complete else limit_met, n_nodes, n_boxes, time.perf_counter() - start)
+
+    def pack(self) -> npt.NDArray[np.uint64]:
+        """The nodes that can be reached, laid out for a file; nothing grows meanwhile."""
+        return np.asarray(self._map.pack())
 
     def boxes(self, label: int | None = None, *, single_categories: bool = False) -> Boxes:
         """The boxes of the map, or those of one class (an index), as arrays.
