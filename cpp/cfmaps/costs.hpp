@@ -55,6 +55,20 @@ public:
             tree_[at] = join(tree_[2 * at], tree_[2 * at + 1]);
     }
 
+    /// Sets all axes at once.
+    template <class CostOf>
+    void set_all(CostOf cost_of)
+    {
+        for (size_t axis = 0; axis < n_axes_; ++axis)
+            tree_[width_ + axis] = cost_of(axis);
+        if (maximum_)
+            for (size_t at = width_ - 1; at > 0; --at)
+                tree_[at] = std::max(tree_[2 * at], tree_[2 * at + 1]);
+        else
+            for (size_t at = width_ - 1; at > 0; --at)
+                tree_[at] = tree_[2 * at] + tree_[2 * at + 1];
+    }
+
 private:
     double join(double a, double b) const { return maximum_ ? std::max(a, b) : a + b; }
 

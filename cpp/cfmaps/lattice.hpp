@@ -37,6 +37,7 @@ struct Lattice
 
     size_t n_axes() const { return n_cells.size(); }
     size_t n_words() const { return word_start.back(); }
+    bool has_sets() const { return !sets.empty(); }
     bool is_ordered(size_t axis) const { return !categorical[axis]; }
 
     size_t n_columns() const;

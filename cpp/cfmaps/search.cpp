@@ -98,16 +98,18 @@ Total Search::home_total() const
     return total;
 }
 
-/// Searches balls of growing radius: each pass proves its ball empty or ends with the optimum, and a small ball is
-/// cheap because little is in reach. The first pass that finds anything finds the optimum.
+/// Where the map is decided all around the query, best first is all it takes. Else searches balls of growing radius:
+/// each pass proves its ball empty or ends with the optimum, and a small ball is cheap because little is in reach.
 void Search::deepen(Answer& answer)
 {
     Candidate incumbent;
     try
     {
-        incumbent = dive();
-        if (!is_exhausted_ && !(incumbent.found && incumbent.total == 0))
+        if (!walk_best_first(answer.lower_bound))
+        {
+            incumbent = best_.found ? best_ : dive();
             search_outwards(incumbent, answer.lower_bound);
+        }
         answer.status = best_.found ? Status::optimal : Status::infeasible;
     }
     catch (const Stopped&)
@@ -127,11 +129,9 @@ void Search::deepen(Answer& answer)
 Candidate Search::dive()
 {
     is_diving_ = true;
-    is_exhausted_ = false;
     try
     {
         pass(Candidate{.total = infinity});
-        is_exhausted_ = !best_.found;
     }
     catch (const MetOpenLeaf&)
     {
@@ -140,11 +140,13 @@ Candidate Search::dive()
     return best_;
 }
 
-/// Passes of growing radius up to the incumbent; `proven` follows the radius within which nothing is.
+/// Passes of growing radius up to the incumbent; `proven` follows the radius within which nothing is. The first pass
+/// that finds anything finds the optimum.
 void Search::search_outwards(Candidate& incumbent, double& proven)
 {
     const double all = largest_total();
-    double radius = incumbent.found ? costs_.root(incumbent.total) * first_radius : first_radius_in_reach(proven);
+    double radius = incumbent.found ? std::max(costs_.root(incumbent.total) * first_radius, proven * growth)
+                                    : first_radius_in_reach(proven);
     radius = std::max(radius, std::numeric_limits<double>::min());  // a share of the smallest number is 0
     for (;; radius *= growth)
     {
@@ -165,7 +167,7 @@ double Search::first_radius_in_reach(double& proven)
 {
     if (!may_hold_within(infinity))
         return infinity;
-    double low = smallest_step(), high = costs_.root(largest_total());
+    double low = std::max(smallest_step(), proven), high = costs_.root(largest_total());
     while (high > low * fine_bracket)
     {
         const double middle = std::sqrt(low) * std::sqrt(high);

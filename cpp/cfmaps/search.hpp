@@ -75,6 +75,12 @@ private:
         std::vector<uint64_t> box;
         State state;
     };
+    /// A child of the map still to be visited, what its points cost at least, and where the way to it is kept.
+    struct Branch
+    {
+        double total;
+        uint32_t id, place;
+    };
     struct Stopped
     {
     };
@@ -87,12 +93,20 @@ private:
     bool find_unit(const double* row, Answer& answer);
     void deepen(Answer& answer);
     Candidate dive();
+    void start_walk();
     void search_outwards(Candidate& incumbent, double& proven);
     double first_radius_in_reach(double& proven);
     bool may_hold_within(double cap);
     void go_home();
     double smallest_step() const;
     double largest_total() const;
+
+    bool walk_best_first(double& proven);
+    bool follow(uint32_t id);
+    bool add_branch(uint32_t id, uint32_t test, bool right);
+    bool next_branch(Branch& branch);
+    uint32_t keep_way();
+    void stand_at(uint32_t place);
 
     void pass(const Candidate& bound);
     void walk_down(uint32_t id);
@@ -106,12 +120,13 @@ private:
     void move(uint32_t axis, uint32_t cell);
     void take_step(uint32_t test, bool right);
     void undo_to(size_t trail);
-    /// Whether a box may hold a better answer: `cell` and `cost` are the box's on one axis, the way's on the others.
-    bool may_win(double total, uint32_t axis, double cost, uint32_t cell) const
+    /// Whether a box may hold a better answer: `cell` is the box's nearest on one axis, the way's on the others.
+    bool may_win(double total, uint32_t axis, uint32_t cell) const
     {
-        return total < best_.total || (total == best_.total && (!best_.found || may_win_tie(axis, cost, cell)));
+        return total < best_.total ||
+               (total == best_.total && (!best_.found || may_win_tie(cells_.data(), axis, cell)));
     }
-    bool may_win_tie(uint32_t axis, double cost, uint32_t cell) const;
+    bool may_win_tie(const uint32_t* cells, uint32_t axis, uint32_t cell) const;
     void offer(int32_t label);
     void tick()
     {
@@ -150,12 +165,17 @@ private:
     uint8_t wanted_bits_ = 0;
     Limits* limits_ = nullptr;
     Clock::time_point deadline_;
-    bool is_diving_ = false, is_exhausted_ = false;
+    bool is_diving_ = false;
     Candidate best_;
     std::vector<uint32_t> cells_;  // where the way stands: the nearest cell of each axis
     std::vector<uint64_t> words_;  // and, for categorical axes, the cells left
     std::vector<Waiting> waiting_;
     std::vector<Step> trail_;
+    std::vector<Branch> branches_;  // a heap, the nearest first
+    std::vector<uint32_t> ways_;    // of the branches: cells, place after place
+    std::vector<uint64_t> way_words_;
+    std::vector<uint32_t> free_places_;
+    uint32_t n_places_ = 0;
     std::deque<Frame> frames_;
     size_t visited_ = 0, evaluated_ = 0, ticks_ = 0;
 };

@@ -75,7 +75,7 @@ void Search::explore_side(uint32_t test, bool right, size_t depth)
     keep_side(lattice_, below.box, test, right);
     const uint32_t cell = costs_.nearest(below.box, axis);
     const double cost = costs_.cell(axis, cell);
-    if (!may_win(total_.with(axis, cost), axis, cost, cell))
+    if (!may_win(total_.with(axis, cost), axis, cell))
         return;
     const size_t trail = trail_.size();
     if (cell != cells_[axis])

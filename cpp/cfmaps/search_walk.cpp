@@ -8,16 +8,21 @@ namespace cfmaps
 void Search::pass(const Candidate& bound)
 {
     best_ = bound;
-    go_home();
-    words_ = whole_box(lattice_);
+    start_walk();
     waiting_.clear();
-    trail_.clear();
     if (!(nodes_.read(0).classes() & wanted_bits_) || total_.value() > best_.total)
         return;
     uint32_t id = 0;
     do
         walk_down(id);
     while (!(is_diving_ && best_.found) && next_waiting(id));
+}
+
+void Search::start_walk()
+{
+    go_home();
+    words_ = whole_box(lattice_);
+    trail_.clear();
 }
 
 /// Follows the near sides from a node to a leaf and leaves the far sides that may win waiting.
@@ -73,7 +78,7 @@ void Search::wait_for_far(uint32_t id, uint32_t test, bool right, uint32_t child
     const Test& asked = lattice_.tests[test];
     const uint32_t cell = far_cell(test, right);
     const double cost = costs_.all()[asked.first_cell + cell];
-    if (cost <= best_.total && may_win(total_.with(asked.axis, cost), asked.axis, cost, cell))
+    if (cost <= best_.total && may_win(total_.with(asked.axis, cost), asked.axis, cell))
     {
         nodes_.prefetch(children);
         waiting_.push_back({id, test, cell, right, trail_.size()});
@@ -89,7 +94,7 @@ bool Search::next_waiting(uint32_t& id)
         undo_to(next.trail);
         const uint32_t axis = lattice_.tests[next.test].axis;
         const double cost = costs_.cell(axis, next.cell);
-        if (!may_win(total_.with(axis, cost), axis, cost, next.cell))
+        if (!may_win(total_.with(axis, cost), axis, next.cell))
             continue;
         take_step(next.test, next.right);
         if (cells_[axis] != next.cell)
@@ -139,17 +144,17 @@ void Search::undo_to(size_t trail)
 }
 
 /// With equal totals, costs and cells decide, axis by axis: those of a box bound those of all its points.
-bool Search::may_win_tie(uint32_t axis, double cost, uint32_t cell) const
+bool Search::may_win_tie(const uint32_t* cells, uint32_t axis, uint32_t cell) const
 {
     for (uint32_t other = 0; other < cells_.size(); ++other)
     {
-        const double here = other == axis ? cost : total_.cost(other);
+        const double here = costs_.cell(other, other == axis ? cell : cells[other]);
         if (here != best_.costs[other])
             return here < best_.costs[other];
     }
     for (uint32_t other = 0; other < cells_.size(); ++other)
     {
-        const uint32_t here = other == axis ? cell : cells_[other];
+        const uint32_t here = other == axis ? cell : cells[other];
         if (here != best_.cells[other])
             return here < best_.cells[other];
     }
