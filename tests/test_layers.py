@@ -23,6 +23,9 @@ LAYERS = [
         "records",
     },
     {"maps"},
+    {"plot"},
+    {"audit", "_report"},
+    {"cli"},
 ]
 RANKS = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 

@@ -278,6 +278,20 @@ class Explanation:
             if (before[columns] != after[columns]).any()
         ]
 
+    def contributions(self) -> list[tuple[Change, float]]:
+        """Each change with what it adds to the distance when all are made in turn; they sum up to the distance."""
+        question = self._many._question
+        features, at = question.lattice.features, question.grid_rows[self._index].copy()
+        goal = self._many._replies.points[self._index]
+        places = dict(zip(features.names, features.positions, strict=True))
+        before, steps = 0.0, []
+        for change in self.changes():
+            at[places[change.feature]] = goal[places[change.feature]]
+            after = float(question.distance.between(question.grid_rows[self._index], at, features=features))
+            steps.append((change, after - before))
+            before = after
+        return steps
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, ready for JSON."""
         found = self._is_found

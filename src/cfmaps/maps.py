@@ -144,6 +144,11 @@ class CounterfactualMap:
         return cfmap
 
     @property
+    def has_names(self) -> bool:
+        """Whether somebody named the columns; otherwise they go by x0, x1, ..."""
+        return self._names is not None
+
+    @property
     def origin(self) -> dict[str, Any]:
         """Where the map comes from: model, library and its version, and how votes are counted."""
         return dict(self._origin)

@@ -41,13 +41,19 @@ class Saved:
     ensemble, features, partition
         The model as it computes, its columns, and the map as it was grown.
     about : dict
-        Where it comes from: ``model``, ``library``, ``library_version``, ``votes``, ``cfmaps``, ``ensemble_sha256``.
+        Where it comes from: ``model``, ``library``, ``library_version``, ``votes``, ``named``, ``ensemble_sha256``.
+    complete : bool
+        Whether the file has every box.
+    n_nodes : int
+        Nodes in the file.
     """
 
     ensemble: Ensemble
     features: Features
     partition: Partition
     about: dict[str, Any]
+    complete: bool
+    n_nodes: int
 
 
 def digest(ensemble: Ensemble) -> str:
@@ -95,9 +101,11 @@ def load(path: Path) -> Saved:
         if not (isinstance(ensemble, Ensemble) and isinstance(features, Features)):
             raise TypeError("it describes no model")
         lattice = Lattice.of(ensemble, features)
-        stored = _stored(container, lattice, bool(records["complete"]))
+        complete = bool(records["complete"])
+        stored = _stored(container, lattice, complete)
         about["ensemble_sha256"] = records["ensemble_sha256"]
-        return Saved(ensemble, features, Partition(lattice, stored=stored), about)
+        n_nodes = len(container.array("nodes"))
+        return Saved(ensemble, features, Partition(lattice, stored=stored), about, complete, n_nodes)
     except CorruptMap as error:
         raise CorruptMap(f"{path}: {error}") from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
