@@ -23,7 +23,8 @@ struct Simple
 /// Where a test stands in a piece, and what it parts there.
 struct Use
 {
-    uint32_t piece, left_leaves, right_leaves;
+    uint32_t piece;
+    Leaves left_leaves, right_leaves;
 };
 }  // namespace
 
@@ -264,7 +265,8 @@ private:
         return side;
     }
 
-    /// Makes a piece of the subtree: breadth first, until it has 32 leaves; what is left below hangs on links.
+    /// Makes a piece of the subtree: breadth first, until it has as many leaves as bits; what is left below hangs on
+    /// links.
     uint32_t cut_piece(int32_t top)
     {
         std::vector<int32_t> inside{top}, leaves;
@@ -296,7 +298,7 @@ private:
     void store_leaves(uint32_t piece, const std::vector<int32_t>& leaves)
     {
         const size_t first = forest_.leaf_of(piece, 0);
-        forest_.all_leaves.push_back(static_cast<uint32_t>((uint64_t{1} << leaves.size()) - 1));
+        forest_.all_leaves.push_back(~Leaves{0} >> (piece_leaves - leaves.size()));
         forest_.link.resize(first + piece_leaves, -1);
         forest_.most.resize((first + piece_leaves) * n_lanes_);
         forest_.least.resize((first + piece_leaves) * n_lanes_);
@@ -319,11 +321,11 @@ private:
             place_[leaves[leaf]] = ~static_cast<int32_t>(leaf);
         forest_.inner.resize(forest_.n_pieces * (piece_leaves - 1));
         Inner* inner = &forest_.inner[piece * (piece_leaves - 1)];
-        const auto below = [&](int32_t child, uint8_t& at) -> uint32_t
+        const auto below = [&](int32_t child, uint8_t& at) -> Leaves
         {
             const int32_t place = place_[child];
             at = place < 0 ? no_inner : static_cast<uint8_t>(place);
-            return place < 0 ? uint32_t{1} << ~place : inner[place].left_leaves | inner[place].right_leaves;
+            return place < 0 ? Leaves{1} << ~place : inner[place].left_leaves | inner[place].right_leaves;
         };
         for (size_t place = inside.size(); place-- > 0;)
         {
@@ -368,16 +370,16 @@ private:
                 forest_.category_row_[axis] = n_rows;
                 n_rows += lattice.n_cells[axis];
             }
-        if (n_rows * forest_.n_pieces * sizeof(uint32_t) > most_row_bytes)
+        if (n_rows * forest_.n_pieces * sizeof(Leaves) > most_row_bytes)
             return;
         forest_.has_rows = true;
-        forest_.rows_.assign(n_rows * forest_.n_pieces, ~uint32_t{0});
+        forest_.rows_.assign(n_rows * forest_.n_pieces, ~Leaves{0});
         uses_ = uses();
         for (size_t axis = 0; axis < lattice.n_axes(); ++axis)
             lattice.is_ordered(axis) ? fill_ordered(axis) : fill_categorical(axis);
     }
 
-    uint32_t* row(size_t index) { return forest_.rows_.data() + index * forest_.n_pieces; }
+    Leaves* row(size_t index) { return forest_.rows_.data() + index * forest_.n_pieces; }
 
     std::span<const Use> places(uint32_t test) const
     {
@@ -436,14 +438,14 @@ Forest::Forest(Lattice lattice_in, Trees trees_in)
     ForestBuilder(*this).build();
 }
 
-uint32_t Forest::reached(uint32_t piece, ConstBox box) const
+Leaves Forest::reached(uint32_t piece, ConstBox box) const
 {
-    uint32_t leaves = all_leaves[piece];
+    Leaves leaves = all_leaves[piece];
     const int n_inner = std::popcount(leaves) - 1;
     for (const Inner* node = inner_of(piece); node < inner_of(piece) + n_inner; ++node)
     {
         const Sides sides = sides_of(lattice, box, node->test);
-        leaves &= (sides.left ? ~0u : ~node->left_leaves) & (sides.right ? ~0u : ~node->right_leaves);
+        leaves &= (sides.left ? ~Leaves{0} : ~node->left_leaves) & (sides.right ? ~Leaves{0} : ~node->right_leaves);
     }
     return leaves;
 }

@@ -1,18 +1,21 @@
 #pragma once
-// The forest as the search reads it: trees cut into pieces of at most 32 leaves, a bit each; for every cell at which
+// The forest as the search reads it: trees cut into pieces of at most 64 leaves, a bit each; for every cell at which
 // a box may begin or end, the leaves still reachable; leaf margins in integers, so that sums of bounds are exact.
 
 #include "trees.hpp"
 
+#include <limits>
+
 namespace cfmaps
 {
-constexpr uint32_t piece_leaves = 32;
+using Leaves = uint64_t;  // a bit for each leaf of a piece
+constexpr uint32_t piece_leaves = std::numeric_limits<Leaves>::digits;
 constexpr uint8_t no_inner = 255;
 
 /// A test inside a piece and the leaves on its sides.
 struct Inner
 {
-    uint32_t left_leaves, right_leaves;
+    Leaves left_leaves, right_leaves;
     uint32_t test;
     uint8_t left, right;  // inner nodes of the piece, or no_inner below which is one leaf
 };
@@ -52,34 +55,28 @@ public:
     // value and the lowest bit the smallest: most[] and least[] hold it even where a leaf stands for a piece below.
     std::vector<int32_t> most, least;  // n_lanes per leaf
     std::vector<int32_t> link;         // the piece below, or -1
-    std::vector<uint32_t> all_leaves;  // per piece
-    std::vector<Inner> inner;          // 31 per piece, the root first
+    std::vector<Leaves> all_leaves;    // per piece
+    std::vector<Inner> inner;          // piece_leaves - 1 per piece, the root first
 
     const Inner* inner_of(size_t piece) const { return inner.data() + piece * (piece_leaves - 1); }
     size_t leaf_of(size_t piece, uint32_t leaf) const { return piece * piece_leaves + leaf; }
 
     /// Leaves reachable when the axis ends at, or begins at, a cell: a mask for every piece.
-    const uint32_t* row_up_to(size_t axis, uint32_t cell) const { return row(lattice.first_test[axis] + cell, false); }
-    const uint32_t* row_from(size_t axis, uint32_t cell) const
-    {
-        return row(lattice.first_test[axis] + cell - 1, true);
-    }
-    const uint32_t* row_of_category(size_t axis, uint32_t cell) const
+    const Leaves* row_up_to(size_t axis, uint32_t cell) const { return row(lattice.first_test[axis] + cell, false); }
+    const Leaves* row_from(size_t axis, uint32_t cell) const { return row(lattice.first_test[axis] + cell - 1, true); }
+    const Leaves* row_of_category(size_t axis, uint32_t cell) const
     {
         return rows_.data() + (category_row_[axis] + cell) * n_pieces;
     }
 
     /// Leaves of one piece that the box reaches (for sets of categories: or seems to).
-    uint32_t reached(uint32_t piece, ConstBox box) const;
+    Leaves reached(uint32_t piece, ConstBox box) const;
 
 private:
     friend class ForestBuilder;
-    const uint32_t* row(uint32_t test, bool right) const
-    {
-        return rows_.data() + (2 * size_t{test} + right) * n_pieces;
-    }
+    const Leaves* row(uint32_t test, bool right) const { return rows_.data() + (2 * size_t{test} + right) * n_pieces; }
 
-    std::vector<uint32_t> rows_;
+    std::vector<Leaves> rows_;
     std::vector<size_t> category_row_;
 };
 }  // namespace cfmaps

@@ -11,18 +11,19 @@ namespace
 {
 /// One lane, sorted leaves: the highest bit is the largest value, the lowest bit the smallest.
 CFMAPS_FOR_EVERY_PROCESSOR
-void narrow_sorted(const Forest& forest, const State& from, State& to, const uint32_t* row)
+void narrow_sorted(const Forest& forest, const State& from, State& to, const Leaves* row)
 {
     const int32_t *most = forest.most.data(), *least = forest.least.data();
     int32_t constant = from.lanes[0], low = 0, high = 0;
     LiveTree* next = to.live.data();
     for (const LiveTree *tree = from.live.data(), *end = tree + from.n_live; tree != end; ++tree)
     {
-        const uint32_t piece = tree->piece, leaves = tree->leaves & row[piece];
-        const int32_t largest = most[piece * piece_leaves + 31 - std::countl_zero(leaves)];
+        const uint32_t piece = tree->piece;
+        const Leaves leaves = tree->leaves & row[piece];
+        const int32_t largest = most[piece * piece_leaves + std::bit_width(leaves) - 1];
         const int32_t smallest = least[piece * piece_leaves + std::countr_zero(leaves)];
         const bool live = largest != smallest;
-        *next = {piece, leaves, largest - smallest, tree->node};
+        *next = {leaves, piece, largest - smallest, tree->node};
         next += live;
         constant += live ? 0 : smallest;
         low += live ? smallest : 0;
@@ -35,7 +36,7 @@ void narrow_sorted(const Forest& forest, const State& from, State& to, const uin
 }
 
 /// Extremes of the leaves of a mask, in every lane.
-inline void extremes(const Forest& forest, uint32_t piece, uint32_t leaves, int32_t* low, int32_t* high)
+inline void extremes(const Forest& forest, uint32_t piece, Leaves leaves, int32_t* low, int32_t* high)
 {
     const uint32_t n_lanes = forest.lanes.n_lanes;
     const size_t first = forest.leaf_of(piece, 0);
@@ -53,7 +54,7 @@ inline void extremes(const Forest& forest, uint32_t piece, uint32_t leaves, int3
 }
 
 CFMAPS_FOR_EVERY_PROCESSOR
-void narrow_lanes(const Forest& forest, const State& from, State& to, const uint32_t* row, int32_t* extreme)
+void narrow_lanes(const Forest& forest, const State& from, State& to, const Leaves* row, int32_t* extreme)
 {
     const uint32_t n_lanes = forest.lanes.n_lanes;
     int32_t *smallest = extreme, *largest = extreme + n_lanes;
@@ -62,12 +63,13 @@ void narrow_lanes(const Forest& forest, const State& from, State& to, const uint
     uint32_t n_live = 0;
     for (uint32_t tree = 0; tree < from.n_live; ++tree)
     {
-        const uint32_t piece = from.live[tree].piece, leaves = from.live[tree].leaves & row[piece];
+        const uint32_t piece = from.live[tree].piece;
+        const Leaves leaves = from.live[tree].leaves & row[piece];
         extremes(forest, piece, leaves, smallest, largest);
         int32_t spread = 0;
         for (uint32_t lane = 0; lane < n_lanes; ++lane)
             spread += largest[lane] - smallest[lane];
-        to.live[n_live] = {piece, leaves, spread, from.live[tree].node};
+        to.live[n_live] = {leaves, piece, spread, from.live[tree].node};
         n_live += spread != 0;
         int32_t* sum = spread ? to.low() : to.constant();
         for (uint32_t lane = 0; lane < n_lanes; ++lane)
@@ -79,14 +81,14 @@ void narrow_lanes(const Forest& forest, const State& from, State& to, const uint
 }
 
 CFMAPS_FOR_EVERY_PROCESSOR
-void join_rows(uint32_t* out, const uint32_t* first, const uint32_t* second, size_t n)
+void join_rows(Leaves* out, const Leaves* first, const Leaves* second, size_t n)
 {
     for (size_t piece = 0; piece < n; ++piece)
         out[piece] = first[piece] & second[piece];
 }
 
 CFMAPS_FOR_EVERY_PROCESSOR
-void unite_rows(uint32_t* out, const uint32_t* row, size_t n)
+void unite_rows(Leaves* out, const Leaves* row, size_t n)
 {
     for (size_t piece = 0; piece < n; ++piece)
         out[piece] |= row[piece];
@@ -113,14 +115,14 @@ void Narrower::start(State& state, ConstBox box)
     state.n_live = static_cast<uint32_t>(forest_.roots.size());
     std::copy(forest_.constants.begin(), forest_.constants.end(), state.constant());
     for (uint32_t tree = 0; tree < state.n_live; ++tree)
-        state.live[tree] = {forest_.roots[tree], forest_.all_leaves[forest_.roots[tree]], 0, 0};
+        state.live[tree] = {forest_.all_leaves[forest_.roots[tree]], forest_.roots[tree], 0, 0};
     clear();
     for (size_t axis = 0; axis < forest_.lattice.n_axes(); ++axis)
         add_axis(box, axis);
     apply(state, state, box);
 }
 
-void Narrower::add_row(const uint32_t* row)
+void Narrower::add_row(const Leaves* row)
 {
     if (n_rows_ == 0)
         only_row_ = row;
@@ -176,7 +178,7 @@ void Narrower::apply(const State& from, State& to, ConstBox box)
     }
     else if (n_rows_ == 0)
     {
-        std::fill(joined_.begin(), joined_.end(), ~uint32_t{0});
+        std::fill(joined_.begin(), joined_.end(), ~Leaves{0});
         only_row_ = joined_.data();
     }
     narrow(from, to, only_row_);
@@ -185,7 +187,7 @@ void Narrower::apply(const State& from, State& to, ConstBox box)
     clear();
 }
 
-void Narrower::narrow(const State& from, State& to, const uint32_t* row)
+void Narrower::narrow(const State& from, State& to, const Leaves* row)
 {
     if (forest_.lanes.n_lanes == 1)
         narrow_sorted(forest_, from, to, row);
@@ -201,7 +203,7 @@ void Narrower::descend(LiveTree& tree, ConstBox box) const
         const int32_t below = forest_.link[forest_.leaf_of(tree.piece, std::countr_zero(tree.leaves))];
         if (below < 0)
             return;
-        tree = {static_cast<uint32_t>(below), forest_.reached(static_cast<uint32_t>(below), box), 0, 0};
+        tree = {forest_.reached(static_cast<uint32_t>(below), box), static_cast<uint32_t>(below), 0, 0};
     }
 }
 

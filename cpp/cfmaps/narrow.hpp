@@ -9,7 +9,8 @@ namespace cfmaps
 /// A tree that can still give different values in a box.
 struct LiveTree
 {
-    uint32_t piece, leaves;
+    Leaves leaves;
+    uint32_t piece;
     int32_t spread;  // largest minus smallest value, over all lanes
     uint32_t node;   // inner node of the piece above which nothing splits the box
 };
@@ -76,15 +77,15 @@ private:
     uint32_t most_band(const State& state) const;
     int64_t lead_of_band(const State& state, uint32_t label) const;
     int64_t least_lead(const State& state, uint32_t winner, uint32_t loser) const;
-    void add_row(const uint32_t* row);
-    void narrow(const State& from, State& to, const uint32_t* row);
+    void add_row(const Leaves* row);
+    void narrow(const State& from, State& to, const Leaves* row);
     void descend(LiveTree& tree, ConstBox box) const;
     void follow_links(State& state, ConstBox box);
 
     const Forest& forest_;
     size_t n_rows_ = 0;
-    const uint32_t* only_row_ = nullptr;
-    std::vector<uint32_t> joined_, category_;
+    const Leaves* only_row_ = nullptr;
+    std::vector<Leaves> joined_, category_;
     std::vector<int64_t> weight_;  // per test, zero between calls
     std::vector<int32_t> extreme_;
 };
