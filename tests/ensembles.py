@@ -1,10 +1,12 @@
 """Small random ensembles of every rule and number type, whose sums meet cuts and each other."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
-from cfmaps.ensemble import Ensemble
+from cfmaps.ensemble import Ensemble, closed_sides
+from cfmaps.features import Categorical, Features, Integer, Numeric
 
 RULES = ("argmax", "bands", "softmax32", "softmax64")
 FLOATS = (np.float32, np.float64)
@@ -98,3 +100,64 @@ def all_points(lattice, x):
     """The point of every cell nearest to ``x``."""
     cells = np.stack(np.meshgrid(*[np.arange(n) for n in lattice.n_cells], indexing="ij"), axis=-1)
     return lattice.nearest(x, cells.reshape(-1, lattice.n_axes).astype(np.int32))
+
+
+def some_features(rng, ensemble, *, missing=("keep",)):
+    """A feature of a random kind for every column of a random ensemble."""
+    categorical = set()
+    if ensemble.category_set is not None:
+        categorical = set(ensemble.feature[ensemble.category_set >= 0].tolist())
+    entries = []
+    for column in range(ensemble.n_features):
+        options = {"missing": str(rng.choice(missing)), "missing_gap": float(rng.choice([0.25, 1.0, 3.0]))}
+        if column in categorical:
+            entries.append(Categorical(f"x{column}", categories=["a", "b", "c"], gap=0.5, **options))
+        elif rng.random() < 0.3:
+            entries.append(Integer(f"x{column}", low=-2, high=2, **options))
+        else:
+            entries.append(Numeric(f"x{column}", **options))
+    return Features(entries)
+
+
+def nearest_by_hand(ensemble, features, x):
+    """Rows among which is the nearest of every class, and how far each is in L1."""
+    choices = [_choices(ensemble, entry, column, x[column]) for column, entry in enumerate(features)]
+    rows, gaps = [], []
+    for chosen in product(*choices):
+        rows.append([value for value, _ in chosen])
+        gaps.append(sum(gap for _, gap in chosen))
+    return np.array(rows, dtype=float), np.array(gaps)
+
+
+def _choices(ensemble, entry, column, own):
+    """What one column may hold, and the gap of each value."""
+    known = _known_values(ensemble, entry, column, own)
+    if np.isnan(own):
+        filled = [(value, entry.missing_gap) for value in known] if entry.missing in ("fill", "free") else []
+        return [(own, 0.0), *filled]
+    gap_of = {True: lambda value: entry.gap * (value != own), False: lambda value: abs(value - own)}
+    choices = [(value, gap_of[isinstance(entry, Categorical)](value)) for value in known]
+    return [*choices, (np.nan, entry.missing_gap)] if entry.missing in ("set", "free") else choices
+
+
+def _known_values(ensemble, entry, column, own):
+    if isinstance(entry, Categorical):
+        return list(entry.codes)
+    if isinstance(entry, Integer):
+        return [-2.0, -1.0, 0.0, 1.0, 2.0]
+    thresholds = ensemble.threshold[ensemble.feature == column]
+    sides = np.concatenate(closed_sides(thresholds, ensemble.number))
+    return np.unique(np.concatenate([sides, [0.0] if np.isnan(own) else [own]])).tolist()
+
+
+def random_rows(rng, ensemble, features, n_rows, *, missing=0.0):
+    """Admissible rows on the model's grid, with thresholds hit exactly; some values are missing."""
+    rows = rng.choice([-2.0, -0.1, 0.0, 0.1, 0.3, 1.0, 3.0], size=(n_rows, ensemble.n_features))
+    for column, entry in enumerate(features):
+        if isinstance(entry, Categorical):
+            rows[:, column] = rng.choice(entry.codes, n_rows)
+        elif isinstance(entry, Integer):
+            rows[:, column] = np.round(rows[:, column])
+    rows = rows.astype(ensemble.number).astype(np.float64)
+    rows[rng.random(rows.shape) < missing] = np.nan
+    return rows

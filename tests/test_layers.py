@@ -8,7 +8,18 @@ import cfmaps
 PACKAGE = Path(cfmaps.__file__).parent
 LAYERS = [
     {"_core", "_check", "_kinds", "errors"},
-    {"ensemble", "features", "lattice", "distance", "constraints", "plausibility"},
+    {
+        "ensemble",
+        "kinds",
+        "features",
+        "_set_axes",
+        "_axes",
+        "lattice",
+        "distance",
+        "targets",
+        "constraints",
+        "plausibility",
+    },
     {
         "readers",
         "partition",
@@ -16,6 +27,9 @@ LAYERS = [
         "explanation",
         "certificate",
         "_shapes",
+        "_codes",
+        "views",
+        "joined",
         "_tables",
         "_container",
         "_plain",

@@ -102,6 +102,7 @@ public:
 
 private:
     void prepare_ordered(size_t axis, double value);
+    void prepare_numbers(size_t axis, size_t n_cells, double value);
     void prepare_categorical(size_t axis, const double* row);
 
     const Lattice& lattice_;

@@ -3,6 +3,7 @@
 #include "stored.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cfmaps
 {
@@ -45,10 +46,20 @@ void Lattice::move(std::span<const uint32_t> cells, double* row) const
         const size_t at = cell_start[axis] + cells[axis];
         if (is_ordered(axis))
             row[columns[axis][0]] = std::clamp(row[columns[axis][0]], low[at], high[at]);
+        else if (is_coded(axis))
+            row[columns[axis][0]] = coded_value(row[columns[axis][0]], at);
         else
             for (uint32_t category = 0; category < columns[axis].size(); ++category)
                 row[columns[axis][category]] = category == cells[axis];
     }
+}
+
+/// A value that is filled becomes the number nearest to 0.
+double Lattice::coded_value(double value, size_t at) const
+{
+    if (std::isnan(low[at]))
+        return low[at];
+    return std::clamp(std::isnan(value) ? 0.0 : value, low[at], high[at]);
 }
 
 std::vector<uint64_t> whole_box(const Lattice& lattice)

@@ -39,6 +39,8 @@ struct Lattice
     size_t n_words() const { return word_start.back(); }
     bool has_sets() const { return !sets.empty(); }
     bool is_ordered(size_t axis) const { return !categorical[axis]; }
+    /// Whether cells, in any sets, are ranges of one column: codes of categories, or numbers and then NaN.
+    bool is_coded(size_t axis) const { return categorical[axis] && columns[axis].size() == 1; }
 
     size_t n_columns() const;
     /// Moves a row into cells, one per axis; a value that its cell allows stays.
@@ -46,6 +48,9 @@ struct Lattice
 
     /// Fills what follows from the rest: where each axis' tests and words begin.
     void finish();
+
+private:
+    double coded_value(double value, size_t at) const;
 };
 
 /// A box of cells, in the words of its lattice. Plain memory, so that a search can keep thousands.

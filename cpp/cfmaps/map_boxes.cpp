@@ -2,8 +2,27 @@
 
 #include "map.hpp"
 
+#include <cmath>
+#include <limits>
+
 namespace cfmaps
 {
+namespace
+{
+/// The range of the numbers that a box allows a column; NaN when it must be missing.
+void coded_bounds(const Lattice& lattice, ConstBox box, size_t axis, double& lower, double& upper)
+{
+    lower = upper = std::numeric_limits<double>::quiet_NaN();
+    each_cell(lattice, box, axis,
+              [&](uint32_t cell)
+              {
+                  const size_t at = lattice.cell_start[axis] + cell;
+                  lower = std::fmin(lower, lattice.low[at]);
+                  upper = std::fmax(upper, lattice.high[at]);
+              });
+}
+}  // namespace
+
 std::vector<uint64_t> Map::region(std::span<const uint32_t> cells) const
 {
     std::vector<uint64_t> box = whole_box(forest_.lattice);
@@ -43,6 +62,11 @@ void Map::bounds_of(ConstBox box, double* lower, double* upper) const
             const uint64_t word = box[lattice.word_start[axis]];
             lower[columns[0]] = lattice.low[lattice.cell_start[axis] + low_end(word)];
             upper[columns[0]] = lattice.high[lattice.cell_start[axis] + high_end(word)];
+            continue;
+        }
+        if (lattice.is_coded(axis))
+        {
+            coded_bounds(lattice, box, axis, lower[columns[0]], upper[columns[0]]);
             continue;
         }
         size_t n_open = 0;

@@ -7,11 +7,13 @@ from cfmaps.distance import Distance
 from cfmaps.ensemble import Ensemble
 from cfmaps.errors import CorruptMap, NotConfirmed, UnsupportedModel
 from cfmaps.explanation import Change, Explanation, Explanations, Region
-from cfmaps.features import Binary, Features, Integer, Numeric, OneHot, Ordinal
+from cfmaps.features import Features
+from cfmaps.kinds import Binary, Categorical, Integer, Numeric, OneHot, Ordinal
 from cfmaps.lattice import Lattice
 from cfmaps.maps import CounterfactualMap
 from cfmaps.partition import Boxes, Growth, Partition
 from cfmaps.records import load_explanations, save_explanations
+from cfmaps.targets import Interval
 
 load = CounterfactualMap.load
 
@@ -24,6 +26,7 @@ __all__ = [
     "Binary",
     "BoxTree",
     "Boxes",
+    "Categorical",
     "Change",
     "CorruptMap",
     "CounterfactualMap",
@@ -34,6 +37,7 @@ __all__ = [
     "Features",
     "Growth",
     "Integer",
+    "Interval",
     "Lattice",
     "Nearest",
     "NotConfirmed",

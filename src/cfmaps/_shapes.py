@@ -36,6 +36,18 @@ class LikeRows:
         return frame[place].with_columns(*(_like(column, values) for column, values in columns)).to_native()
 
 
+class LikeSome(LikeRows):
+    """The same for some of the rows: a row is asked for by its place among these."""
+
+    def __init__(self, shape: LikeRows, rows: npt.NDArray[np.intp]) -> None:
+        self._shape, self._rows = shape, rows
+        self.frame = shape.frame
+
+    def one(self, row: FloatArray, index: int) -> Any:
+        """The row that stands at ``index`` of the chosen ones."""
+        return self._shape.one(row, int(self._rows[index]))
+
+
 class LikeRow(LikeRows):
     """The same for a single row: an array, list, series or frame of one row."""
 

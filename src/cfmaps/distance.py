@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cfmaps import _check
-from cfmaps.features import Features, OneHot
+from cfmaps.features import Categorical, Feature, Features, OneHot
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Norm: TypeAlias = str | float
@@ -92,9 +92,16 @@ class Distance:
     def between(self, x: npt.ArrayLike, y: npt.ArrayLike, *, features: Features | None = None) -> FloatArray:
         """The distance of rows, shapes (..., n_columns) to (...).
 
-        With ``features``, a one-hot group that has a ``gap`` counts as one coordinate.
+        With ``features``, a one-hot group that has a ``gap`` counts as one coordinate, a
+        change of a native category or of missingness as the gap of its feature.
         """
-        moved = np.abs(np.asarray(x, dtype=np.float64) - np.asarray(y, dtype=np.float64))
+        before, after = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        moved = np.abs(before - after)
+        has_missing = bool(np.isnan(moved).any())
+        for entry, positions in () if features is None else zip(features, features.positions, strict=True):
+            if isinstance(entry, Categorical) or has_missing:
+                column = positions[0]
+                moved[..., column] = _moved(entry, before[..., column], after[..., column], moved[..., column])
         gaps = moved if self.weights is None else moved * self.weights
         for entry, positions in () if features is None else zip(features, features.positions, strict=True):
             if isinstance(entry, OneHot) and entry.gap is not None:
@@ -120,6 +127,27 @@ class Distance:
             if isinstance(entry, OneHot)
         )
 
+    def coded_costs(self, entry: Any, position: int, n_cells: int) -> FloatArray:
+        """What changes between the cells of one column cost, to the power p (plain for "linf").
+
+        A matrix for a native category, whose last cell may stand for missing values; for
+        numbers only the cost of setting or filling a missing value.
+        """
+        weight = 1.0 if self.weights is None else float(self.weights[position])
+        unknown = float(_power(weight * entry.missing_gap, self.p))
+        if not isinstance(entry, Categorical):
+            costs = np.array([[unknown]])
+            in_range = 0 < unknown < math.inf
+        else:
+            costs = np.full((n_cells, n_cells), _power(weight * entry.gap, self.p))
+            costs[len(entry.categories) :] = unknown
+            costs[:, len(entry.categories) :] = unknown
+            np.fill_diagonal(costs, 0.0)
+            in_range = bool(np.isfinite(costs).all() and (costs + np.eye(len(costs)) > 0).all())
+        if not in_range:
+            raise ValueError(f"weights and gap of feature {entry.name!r} to the power {self.p:g} leave float64's range")
+        return costs
+
     def _column_weights(self, positions: npt.NDArray[np.intp]) -> FloatArray:
         return np.ones(len(positions)) if self.weights is None else self.weights[positions]
 
@@ -130,6 +158,16 @@ class Distance:
         if not in_range:
             raise ValueError(f"weights and gap of feature {group.name!r} to the power {self.p:g} leave float64's range")
         return costs
+
+
+def _moved(entry: Feature, before: FloatArray, after: FloatArray, moved: FloatArray) -> Any:
+    """How far one column moved, in the gaps of its feature."""
+    if isinstance(entry, OneHot):
+        return moved
+    if isinstance(entry, Categorical):
+        moved = np.where(before != after, entry.gap, 0.0)
+    unknown = np.isnan(before), np.isnan(after)
+    return np.where(unknown[0] | unknown[1], np.where(unknown[0] & unknown[1], 0.0, entry.missing_gap), moved)
 
 
 @lru_cache(maxsize=1024)

@@ -100,7 +100,8 @@ class Ensemble:
         Inputs this close to 0 are read as 0. Thresholds inside the band are moved to its ends,
         which comes to the same.
     link : str
-        What the library makes of a raw score in its output: see `cfmaps.targets`.
+        The function of `cfmaps.targets` that makes the library's output of a raw score: for
+        targets on the output. Empty when it is not known; of a "value" then the score itself.
     feature_names : tuple of str, optional
 
     Examples
@@ -133,7 +134,7 @@ class Ensemble:
     category_sets: npt.NDArray[np.bool_] | None = None
     categories: Mapping[int, Any] | None = None
     zero_band: float = 0.0
-    link: str = "identity"
+    link: str = ""
     feature_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

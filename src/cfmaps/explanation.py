@@ -9,11 +9,11 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from cfmaps import _core, _tables
+from cfmaps import _tables
 from cfmaps._shapes import LikeRows
 from cfmaps.distance import Distance, FloatArray
 from cfmaps.errors import NotConfirmed
-from cfmaps.features import Feature, OneHot
+from cfmaps.features import Categorical, Feature, OneHot
 from cfmaps.lattice import Lattice
 from cfmaps.records import save_explanations
 
@@ -58,6 +58,8 @@ class Question:
     rows: FloatArray
     grid_rows: FloatArray
     shape: LikeRows
+    # The model's own numbers for rows, where a target is about these and not about labels.
+    outputs: Callable[[FloatArray], npt.NDArray[Any]] | None = None
 
 
 class Explanations:
@@ -70,7 +72,7 @@ class Explanations:
 
     __slots__ = ("_confirmed", "_question", "_replies")
 
-    def __init__(self, question: Question, replies: _core.Replies) -> None:
+    def __init__(self, question: Question, replies: Any) -> None:
         self._question = question
         self._replies = replies
         self._confirmed = False
@@ -86,6 +88,11 @@ class Explanations:
 
     def __iter__(self) -> Iterator["Explanation"]:
         return (Explanation(self, index) for index in range(len(self)))
+
+    @property
+    def question(self) -> Question:
+        """What was asked."""
+        return self._question
 
     @property
     def statuses(self) -> npt.NDArray[np.str_]:
@@ -109,13 +116,20 @@ class Explanations:
 
     @property
     def sources(self) -> npt.NDArray[Any]:
-        """The model's label of every row."""
+        """The model's label of every row; its output where the target is about that."""
+        if self._question.outputs is not None:
+            return self._question.outputs(self._question.grid_rows)
         return np.asarray(self._question.classes[self._replies.codes[2]])
 
     @property
     def targets(self) -> npt.NDArray[Any]:
-        """The model's label of every answer; None where there is none."""
+        """The model's label of every answer; None where there is none. The output where the target is about that."""
         found = self._replies.codes[1] >= 0
+        if self._question.outputs is not None:
+            outputs: Any = self._question.outputs(
+                np.where(found[:, np.newaxis], self._replies.points, self._question.grid_rows)
+            )
+            return np.array([output if is_found else None for output, is_found in zip(outputs, found, strict=True)])
         labels = self._question.classes[np.maximum(self._replies.codes[1], 0)]
         return np.asarray(labels if found.all() else np.where(found, labels.astype(object), None))
 
@@ -234,13 +248,18 @@ class Explanation:
 
     @property
     def source(self) -> Any:
-        """The model's label of the query."""
+        """The model's label of the query; its output where the target is about that."""
+        question = self._many._question
+        if question.outputs is not None:
+            return question.outputs(question.grid_rows[self._place])[0]
         return self._many._question.classes[self._many._replies.codes[2, self._index]]
 
     @property
     def target(self) -> Any:
-        """The model's label of the counterfactual; None without one."""
+        """The model's label of the counterfactual, its output where the target is about that; None without one."""
         code = self._many._replies.codes[1, self._index]
+        if code >= 0 and self._many._question.outputs is not None:
+            return self._many._question.outputs(self._many._replies.points[self._place])[0]
         return None if code < 0 else self._many._question.classes[code]
 
     @property
@@ -275,7 +294,7 @@ class Explanation:
         return [
             Change(feature.name, _value(feature, before[columns]), _value(feature, after[columns]))
             for feature, columns in pairs
-            if (before[columns] != after[columns]).any()
+            if not np.array_equal(before[columns], after[columns], equal_nan=True)
         ]
 
     def contributions(self) -> list[tuple[Change, float]]:
@@ -295,7 +314,6 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, ready for JSON."""
         found = self._is_found
-        columns = self._many._question.lattice.features.columns
         return {
             "status": self.status,
             "source": _plain(self.source),
@@ -303,10 +321,20 @@ class Explanation:
             "distance": self.distance if found else None,
             "infimum": self.infimum if found else None,
             "lower_bound": self.lower_bound if np.isfinite(self.lower_bound) else None,
-            "query": dict(zip(columns, self._many._question.rows[self._index].tolist(), strict=True)),
-            "counterfactual": dict(zip(columns, self._point.tolist(), strict=True)) if found else None,
+            "query": self._named(self._many._question.rows[self._index]),
+            "counterfactual": self._named(self._point) if found else None,
             "changes": [{"feature": c.feature, "before": c.before, "after": c.after} for c in self.changes()],
         }
+
+    def _named(self, row: FloatArray) -> dict[str, Any]:
+        """A row by column: categories as the caller writes them, None for missing values."""
+        features, named = self._many._question.lattice.features, {}
+        for feature, columns in zip(features, features.positions, strict=True):
+            for name, column in zip(feature.columns, columns.tolist(), strict=True):
+                value = float(row[column])
+                is_plain = value == value and not isinstance(feature, Categorical)
+                named[name] = value if is_plain else _value(feature, row[[column]])
+        return {name: named[name] for name in features.columns}
 
     def to_frame(self) -> Any:
         """The changes as a frame: feature, before, after."""
@@ -340,6 +368,10 @@ def _value(feature: Feature, columns: FloatArray) -> Any:
     if isinstance(feature, OneHot):
         return feature.columns[int(columns.argmax())] if columns.any() else None
     value = float(columns[0])
+    if value != value:
+        return None
+    if isinstance(feature, Categorical):
+        return feature.category_of(value)
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 

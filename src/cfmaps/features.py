@@ -1,8 +1,7 @@
 """What the columns of a model mean: kinds, limits, and which values an answer may hold."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,139 +9,12 @@ import numpy.typing as npt
 
 from cfmaps import _check
 from cfmaps._kinds import Kinds
+from cfmaps.kinds import Binary, Categorical, Feature, Integer, Numeric, OneHot, Ordinal, check_names
+
+__all__ = ["Binary", "Categorical", "Feature", "Features", "Integer", "Numeric", "OneHot", "Ordinal"]
 
 IntArray: TypeAlias = npt.NDArray[np.intp]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-
-class _OneColumn:
-    """A feature that is one column of the model, of the same name."""
-
-    __slots__ = ()
-    name: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.name,)
-
-
-@dataclass(frozen=True, slots=True)
-class Numeric(_OneColumn):
-    """A number, free on the real line or within closed limits.
-
-    >>> Numeric("income", low=0)
-    Numeric(name='income', low=0, high=None)
-    """
-
-    name: str
-    _: KW_ONLY
-    low: float | None = None
-    high: float | None = None
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        _check_limits(self.name, self.low, self.high)
-
-
-@dataclass(frozen=True, slots=True)
-class Integer(_OneColumn):
-    """A whole number, free or within closed limits.
-
-    >>> Integer("age", low=18, high=100).columns
-    ('age',)
-    """
-
-    name: str
-    _: KW_ONLY
-    low: float | None = None
-    high: float | None = None
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        _check_limits(self.name, self.low, self.high)
-        if self.low is not None and self.high is not None and math.ceil(self.low) > math.floor(self.high):
-            raise ValueError(f"feature {self.name!r}: no integer lies between low={self.low} and high={self.high}")
-
-
-@dataclass(frozen=True, slots=True)
-class Ordinal(_OneColumn):
-    """One of a few numbers, kept in ascending order.
-
-    >>> Ordinal("grade", values=[3, 1, 2]).values
-    (1.0, 2.0, 3.0)
-    """
-
-    name: str
-    _: KW_ONLY
-    values: Sequence[float]
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-        values = sorted(_check.number(value, f"feature {self.name!r}: values") for value in self.values)
-        if not values or len(set(values)) < len(values):
-            raise ValueError(f"feature {self.name!r}: values must be distinct and not empty, got {list(self.values)}")
-        # Adding 0.0 turns -0.0 into 0.0, so that what is shown is what was compared.
-        object.__setattr__(self, "values", tuple(value + 0.0 for value in values))
-
-
-@dataclass(frozen=True, slots=True)
-class Binary(_OneColumn):
-    """0 or 1.
-
-    >>> Binary("owner").columns
-    ('owner',)
-    """
-
-    name: str
-
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class OneHot:
-    """A category spread over 0/1 columns of the model of which exactly one is on.
-
-    Parameters
-    ----------
-    name : str
-    columns : sequence of str
-        The model's columns, one per category; they need not be neighbours.
-    optional : bool
-        Whether none may be on.
-    gap : float, optional
-        Counts a change of category as one coordinate that moves this far, instead
-        of as the two columns that change.
-
-    Examples
-    --------
-    >>> OneHot("job", columns=["job=clerk", "job=nurse"]).n_categories
-    2
-    """
-
-    name: str
-    _: KW_ONLY
-    columns: Sequence[str]
-    optional: bool = False
-    gap: float | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.columns, str):
-            raise TypeError(f"feature {self.name!r}: columns must be a list of names, got the text {self.columns!r}")
-        object.__setattr__(self, "columns", tuple(self.columns))
-        _check_name(self.name, *self.columns)
-        if len(self.columns) < 2:
-            raise ValueError(f"feature {self.name!r}: columns must be two or more, got {list(self.columns)}")
-        if self.gap is not None and _check.number(self.gap, f"feature {self.name!r}: gap") <= 0:
-            raise ValueError(f"feature {self.name!r}: gap must be positive, got {self.gap}")
-
-    @property
-    def n_categories(self) -> int:
-        """Categories a row may be in; "none", when allowed, is the last."""
-        return len(self.columns) + self.optional
-
-
-Feature: TypeAlias = Numeric | Integer | Ordinal | Binary | OneHot
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -151,7 +23,7 @@ class Features:
 
     Parameters
     ----------
-    entries : iterable of Numeric, Integer, Ordinal, Binary, OneHot
+    entries : iterable of Numeric, Integer, Ordinal, Binary, OneHot, Categorical
     columns : sequence of str, optional
         The model's columns in the model's order. Without it they are those of the
         entries, laid one after the other; groups whose columns are apart need it.
@@ -177,7 +49,7 @@ class Features:
         if not entries:
             raise ValueError("entries must not be empty")
         for entry in (entry for entry in entries if not isinstance(entry, Feature)):
-            raise TypeError(f"entries must be Numeric, Integer, Ordinal, Binary or OneHot, got {entry!r}")
+            raise TypeError(f"entries must be Numeric, Integer, Ordinal, Binary, OneHot or Categorical, got {entry!r}")
         _check.distinct((entry.name for entry in entries), "feature", "is given twice")
         claimed = [column for entry in entries for column in entry.columns]
         _check.distinct(claimed, "column", "belongs to two features")
@@ -223,7 +95,7 @@ class Features:
 
         native = nw.from_native(frame, eager_only=True)
         columns = native.columns
-        _check_name(*columns)
+        check_names(*columns)
         named: list[Feature] = [OneHot(name, columns=members) for name, members in (one_hot or {}).items()]
         named += [*map(Integer, integer), *map(Binary, binary)]
         for name in ordinal:
@@ -259,12 +131,27 @@ class Features:
         """
         if self._kinds.admit(X):
             return
+        if np.isnan(X).any():
+            return self.check_rows(self._filled(X))
         for entry, positions in zip(self.entries, self.positions, strict=True):
             good = _admissible(entry, X[:, positions])
             if not good.all():
                 row = int(np.argmin(good))
                 got = X[row, positions].tolist() if len(positions) > 1 else X[row, positions[0]]
                 raise ValueError(f"feature {entry.name!r}: expected {_expectation(entry)}, got {got} in row {row}")
+
+    def _filled(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """``X`` with something admissible for every value that may be missing."""
+        filled = X.copy()
+        for entry, positions in zip(self.entries, self.positions, strict=True):
+            missing = np.isnan(X[:, positions[0]])
+            if isinstance(entry, OneHot):
+                if np.isnan(X[:, positions]).any():
+                    raise ValueError(f"feature {entry.name!r}: a one-hot group has no missing values, got NaN")
+            elif missing.any():
+                listed = _listed_values(entry) if isinstance(entry, Ordinal | Categorical) else (0.0,)
+                filled[missing, positions[0]] = listed[0]
+        return filled
 
 
 def _kinds(entries: tuple[Feature, ...], positions: tuple[IntArray, ...]) -> Kinds:
@@ -273,8 +160,14 @@ def _kinds(entries: tuple[Feature, ...], positions: tuple[IntArray, ...]) -> Kin
         integers=[place for entry, places in placed if isinstance(entry, Integer) for place in places],
         bits=[place for entry, places in placed if isinstance(entry, Binary | OneHot) for place in places],
         groups=[(places, entry.optional) for entry, places in placed if isinstance(entry, OneHot)],
-        scales=[(places[0], entry.values) for entry, places in placed if isinstance(entry, Ordinal)],
+        scales=[
+            (places[0], _listed_values(entry)) for entry, places in placed if isinstance(entry, Ordinal | Categorical)
+        ],
     )
+
+
+def _listed_values(entry: Ordinal | Categorical) -> Sequence[float]:
+    return entry.values if isinstance(entry, Ordinal) else [float(code) for code in entry.codes or ()]
 
 
 def _admissible(entry: Feature, columns: npt.NDArray[np.float64]) -> BoolArray:
@@ -284,8 +177,8 @@ def _admissible(entry: Feature, columns: npt.NDArray[np.float64]) -> BoolArray:
         return np.asarray(first == np.floor(first))
     if isinstance(entry, Binary):
         return np.asarray((first == 0) | (first == 1))
-    if isinstance(entry, Ordinal):
-        return _listed(first, np.array(entry.values))
+    if isinstance(entry, Ordinal | Categorical):
+        return _listed(first, np.array(_listed_values(entry)))
     if isinstance(entry, OneHot):
         on = columns.sum(axis=1)
         bits = ((columns == 0) | (columns == 1)).all(axis=1)
@@ -307,6 +200,8 @@ def _expectation(entry: Feature) -> str:
         return f"{'at most' if entry.optional else 'exactly'} one of its columns to be 1"
     if isinstance(entry, Ordinal):
         return f"one of {list(entry.values)}"
+    if isinstance(entry, Categorical):
+        return f"one of {list(entry.categories)}"
     return "an integer" if isinstance(entry, Integer) else "0 or 1"
 
 
@@ -328,16 +223,3 @@ def _places(claimed: Sequence[str], columns: Sequence[str], *, complete: bool = 
         missing = next(column for column in columns if column not in set(claimed))
         raise ValueError(f"column {missing!r} belongs to no feature; expected each column in exactly one")
     return where
-
-
-def _check_name(*names: object) -> None:
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"name must be text, got {name!r}")
-
-
-def _check_limits(name: str, low: float | None, high: float | None) -> None:
-    limits = {"low": low, "high": high}
-    given = [_check.number(value, f"feature {name!r}: {which}") for which, value in limits.items() if value is not None]
-    if len(given) == 2 and given[0] > given[1]:
-        raise ValueError(f"feature {name!r}: low must not exceed high, got {low} and {high}")

@@ -12,26 +12,26 @@ import numpy as np
 import numpy.typing as npt
 
 from cfmaps import _check
+from cfmaps._axes import Axes, Cuts
 from cfmaps._kinds import keyed
-from cfmaps.ensemble import Ensemble, closed_sides
-from cfmaps.features import Binary, Feature, Features, Integer, Numeric, OneHot, Ordinal
+from cfmaps._set_axes import EITHER, Table, with_sets
+from cfmaps.ensemble import Ensemble
+from cfmaps.features import Categorical, Features, OneHot
 
 FloatArray = npt.NDArray[np.float64]
 Int32Array = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
-
-LEAF, ALWAYS_LEFT, ALWAYS_RIGHT = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lattice:
     """The cells of every axis and the tests of every node, as flat arrays.
 
-    An *axis* is a feature: ordered, or categorical (a one-hot group; one cell per
-    category, then one for "none" if allowed). A *test* is an axis and the set of its
-    cells that go left: on an ordered axis the cells up to a rank, on a categorical
-    one any set. Native category sets are further rows of ``test_sets``, and missing
-    values a further cell of an axis, so neither will change this layout.
+    An *axis* is a feature: ordered, or categorical (a one-hot group or a native
+    category; one cell per category, then one for "none" if allowed). A *test* is an
+    axis and the set of its cells that go left: on an ordered axis the cells up to a
+    rank, on a categorical one any set. A column that may be missing as well as not has
+    a further cell for that, and then its axis counts as categorical, whatever it holds.
 
     Attributes
     ----------
@@ -44,7 +44,8 @@ class Lattice:
     low, high : float64 arrays of shape (total_cells,)
         Closed ends of a cell: admissible numbers of the grid (an ordinal keeps its
         values as they were given), infinite where nothing limits the outermost
-        cells. 0 for categorical cells.
+        cells. 0 for the cells of one-hot groups, the code of a native category, NaN for
+        the cell of missing values.
     real_low, real_high : float64 arrays of shape (total_cells,)
         The closure of the cell on the real line, from the thresholds themselves.
     test_axis, test_rank : int32 arrays of shape (n_tests,)
@@ -86,8 +87,16 @@ class Lattice:
     _search: "_Search"
 
     @classmethod
-    def of(cls, ensemble: Ensemble, features: Features) -> "Lattice":
+    def of(cls, ensemble: Ensemble, features: Features, missing: npt.NDArray[np.int8] | None = None) -> "Lattice":
         """The lattice of ``ensemble`` over ``features``.
+
+        Parameters
+        ----------
+        ensemble : Ensemble
+        features : Features
+        missing : int8 array of shape (n_columns,), optional
+            PRESENT, MISSING or EITHER for each column. By default that of rows without
+            missing values: present, or either where an answer may set a value to missing.
 
         Raises
         ------
@@ -95,36 +104,41 @@ class Lattice:
             When the columns of the two differ, or a feature's limits admit no number.
         """
         _expect_same_columns(ensemble, features)
-        axes = _Axes.of(features, ensemble.number)
-        cuts = _Cuts.of(ensemble, axes)
-        n_cells = axes.n_cells + np.bincount(cuts.axis, minlength=len(features)) * ~axes.categorical
+        axes = Axes.of(features, ensemble.number, _of_complete_rows(features) if missing is None else missing)
+        cuts = Cuts.of(ensemble, axes)
+        n_cells = axes.n_cells + np.bincount(cuts.axis, minlength=len(features)) * ~axes.one_hot
         cell_start = np.concatenate([[0], np.cumsum(n_cells)])
-        ordered = ~axes.categorical[cuts.axis]
+        ordered = ~axes.one_hot[cuts.axis]
         rank = np.arange(len(cuts.axis)) - np.searchsorted(cuts.axis, cuts.axis)
         below = (cell_start[cuts.axis] + rank)[ordered]
         sides, real_sides = [cuts.left, cuts.right], [cuts.real_left, cuts.real_right]
-        low, high = _ends(cell_start, below, [axes.low, axes.high], [side[ordered] for side in sides])
-        real_low, real_high = _ends(
-            cell_start, below, [axes.real_low, axes.real_high], [side[ordered] for side in real_sides]
-        )
+        ends = [
+            *_ends(cell_start, below, [axes.low, axes.high], [side[ordered] for side in sides]),
+            *_ends(cell_start, below, [axes.real_low, axes.real_high], [side[ordered] for side in real_sides]),
+        ]
         test_sets = _sets(axes, n_cells, cuts.left[~ordered].astype(np.intp), cuts.axis[~ordered])
         rank[~ordered] = np.arange(len(test_sets))
+        search = _Search.of(features, axes, cuts.axis[ordered], cuts.left[ordered])
+        table = Table(n_cells, ends, cuts.axis, rank, test_sets, cuts.node_test)
+        if axes.by_sets.any() or axes.missing.any():
+            table = with_sets(table, ensemble, features, axes.missing)
+        low, high, real_low, real_high = table.ends
         return cls(
             ensemble=ensemble,
             features=features,
-            n_cells=n_cells.astype(np.int32),
-            categorical=axes.categorical,
-            cell_start=cell_start,
+            n_cells=table.n_cells.astype(np.int32),
+            categorical=axes.one_hot | axes.by_sets,
+            cell_start=np.concatenate([[0], np.cumsum(table.n_cells)]),
             low=low,
             high=high,
             real_low=real_low,
             real_high=real_high,
-            test_axis=cuts.axis.astype(np.int32),
-            test_rank=rank.astype(np.int32),
-            test_sets=test_sets,
-            node_test=cuts.node_test,
+            test_axis=table.test_axis.astype(np.int32),
+            test_rank=table.test_rank.astype(np.int32),
+            test_sets=table.test_sets,
+            node_test=table.node_test,
             axis_columns=features.positions,
-            _search=_Search.of(features, axes, cuts.axis[ordered], cuts.left[ordered]),
+            _search=search,
         )
 
     @property
@@ -149,7 +163,7 @@ class Lattice:
         for column, values in self._search.off_grid:
             on_grid = values.astype(self.ensemble.number).astype(np.float64)
             place = np.minimum(np.searchsorted(on_grid, rounded[..., column]), len(values) - 1)
-            listed = np.isin(X[..., column], values)
+            listed = np.isin(X[..., column], values) | np.isnan(X[..., column])
             rounded[..., column] = np.where(listed, X[..., column], values[place])
         return rounded
 
@@ -160,136 +174,53 @@ class Lattice:
         """
         search = self._search
         cells = np.empty((len(X), self.n_axes), dtype=np.int32)
-        keys = keyed(search.ordered_axes, X[:, search.ordered_columns])
-        cells[:, search.ordered_axes] = np.searchsorted(search.cuts, keys) - search.first_cut
-        for axis in np.flatnonzero(self.categorical):
+        keys = keyed(search.ordered_axes, _filled(X[:, search.ordered_columns]))
+        ranks = np.searchsorted(search.cuts, keys) - search.first_cut
+        cells[:, search.ordered_axes] = np.minimum(ranks, self.n_cells[search.ordered_axes] - 1)
+        for axis in search.groups:
             on = X[:, self.axis_columns[axis]] == 1
             cells[:, axis] = np.where(on.any(axis=1), on.argmax(axis=1), self.n_cells[axis] - 1)
+        for axis in search.coded:
+            codes = self.low[self.cell_start[axis] : self.cell_start[axis + 1]]
+            cells[:, axis] = np.searchsorted(codes, X[:, self.axis_columns[axis][0]])
+        for axis in search.either:
+            missing = np.isnan(X[:, self.axis_columns[axis][0]])
+            cells[:, axis] = np.where(missing, self.n_cells[axis] - 1, cells[:, axis])
         return cells
 
     def nearest(self, x: FloatArray, cells: npt.NDArray[np.integer[Any]]) -> FloatArray:
         """The admissible row inside ``cells`` nearest to ``x`` in every column.
 
-        Keeps a value its cell allows and moves others to the cell's near end. Both
-        arguments may be one row or many, shapes (..., n_columns) and (..., n_axes).
+        Keeps a value its cell allows and moves others to the cell's near end; a missing
+        value that is filled becomes the number nearest to 0. Both arguments may be one row
+        or many, shapes (..., n_columns) and (..., n_axes).
         """
         search = self._search
         point = np.empty(np.broadcast_shapes(x.shape[:-1], cells.shape[:-1]) + x.shape[-1:])
         position = self.cell_start[search.ordered_axes] + cells[..., search.ordered_axes]
-        wanted = search.admissible(x[..., search.ordered_columns])
+        wanted = search.admissible(_filled(x[..., search.ordered_columns]))
         point[..., search.ordered_columns] = np.clip(wanted, self.low[position], self.high[position])
-        for axis in np.flatnonzero(self.categorical):
+        for axis in search.groups:
             columns = self.axis_columns[axis]
             point[..., columns] = cells[..., axis, np.newaxis] == np.arange(len(columns))
+        for axis in search.coded:
+            point[..., self.axis_columns[axis][0]] = self.low[self.cell_start[axis] + cells[..., axis]]
         return point
 
     def nearest_real(self, x: FloatArray, cells: npt.NDArray[np.integer[Any]]) -> FloatArray:
         """The same in the closure of the cells on the real line: no row of the grid need attain it."""
         point = self.nearest(x, cells)
-        for axis in np.flatnonzero(~self.categorical):
+        for axis in self._search.ordered_axes:
             column = self.axis_columns[axis][0]
             position = self.cell_start[axis] + cells[..., axis]
-            point[..., column] = np.clip(x[..., column], self.real_low[position], self.real_high[position])
+            point[..., column] = np.clip(_filled(x[..., column]), self.real_low[position], self.real_high[position])
         return point
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Axes:
-    """What the features say about each axis, before any cut.
-
-    ``low`` and ``high`` are the outermost admissible numbers, infinite when free;
-    a categorical axis has its cells, an ordered one a single cell so far.
-    """
-
-    number: type[np.floating[Any]]
-    categorical: BoolArray
-    integral: BoolArray
-    numeric: BoolArray
-    ordinals: tuple[tuple[int, FloatArray], ...]
-    n_cells: npt.NDArray[np.int64]
-    low: FloatArray
-    high: FloatArray
-    real_low: FloatArray
-    real_high: FloatArray
-    axis_of_column: npt.NDArray[np.intp]
-    category_of_column: npt.NDArray[np.intp]
-
-    @classmethod
-    def of(cls, features: Features, number: type[np.floating[Any]]) -> "_Axes":
-        kinds = np.array([_KINDS.index(type(entry)) for entry in features])
-        wanted_low, wanted_high = np.array([_limits(entry) for entry in features]).T
-        ordinal = kinds == _KINDS.index(Ordinal)
-        # An ordinal keeps its listed values; other limits round inward to the grid.
-        low = np.where(ordinal, wanted_low, -closed_sides(-wanted_low, number)[0])
-        high = np.where(ordinal, wanted_high, closed_sides(wanted_high, number)[0])
-        _expect_a_number(features, low, high, float(np.finfo(number).max))
-        numeric = kinds == _KINDS.index(Numeric)
-        axis_of_column, category_of_column = np.empty((2, features.n_columns), dtype=np.intp)
-        for axis, positions in enumerate(features.positions):
-            axis_of_column[positions] = axis
-            category_of_column[positions] = np.arange(len(positions))
-        return cls(
-            number=number,
-            categorical=kinds == _KINDS.index(OneHot),
-            integral=(kinds == _KINDS.index(Integer)) | (kinds == _KINDS.index(Binary)),
-            numeric=numeric,
-            ordinals=tuple(
-                (axis, np.array(entry.values)) for axis, entry in enumerate(features) if isinstance(entry, Ordinal)
-            ),
-            n_cells=np.array([entry.n_categories if isinstance(entry, OneHot) else 1 for entry in features]),
-            low=low + 0.0,
-            high=high,
-            real_low=np.where(numeric, wanted_low, low),
-            real_high=np.where(numeric, wanted_high, high),
-            axis_of_column=axis_of_column,
-            category_of_column=category_of_column,
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cuts:
-    """The distinct cuts of all axes sorted by (axis, left), and the cut of every node.
-
-    ``left`` and ``right`` are the admissible numbers on both sides. On a categorical
-    axis ``left`` is the category that goes right, alone.
-    """
-
-    axis: npt.NDArray[np.intp]
-    left: FloatArray
-    right: FloatArray
-    real_left: FloatArray
-    real_right: FloatArray
-    node_test: Int32Array
-
-    @classmethod
-    def of(cls, ensemble: Ensemble, axes: _Axes) -> "_Cuts":
-        nodes = np.flatnonzero(ensemble.feature >= 0)
-        threshold = ensemble.threshold[nodes]
-        axis = axes.axis_of_column[ensemble.feature[nodes]]
-        left, right = _admissible_sides(axes, axis, axes.category_of_column[ensemble.feature[nodes]], threshold)
-        largest = float(np.finfo(axes.number).max)
-        always_left = left >= np.where(axes.categorical, np.inf, np.minimum(axes.high, largest))[axis]
-        always_right = left < np.maximum(axes.low, -largest)[axis]
-        node_test = np.full(ensemble.n_nodes, LEAF, dtype=np.int32)
-        node_test[nodes[always_left]] = ALWAYS_LEFT
-        node_test[nodes[always_right]] = ALWAYS_RIGHT
-        both = np.flatnonzero(~(always_left | always_right))
-        order = both[np.lexsort((left[both], axis[both]))]
-        is_new = np.ones(len(order), dtype=bool)
-        is_new[1:] = (np.diff(axis[order]) != 0) | (np.diff(left[order]) != 0)
-        first = np.flatnonzero(is_new)
-        node_test[nodes[order]] = np.cumsum(is_new) - 1
-        unique = order[first]
-        numeric = axes.numeric[axis[unique]]
-        thresholds = threshold[order]
-        return cls(
-            axis=axis[unique],
-            left=left[unique],
-            right=right[unique],
-            real_left=np.where(numeric, np.minimum.reduceat(thresholds, first), left[unique]),
-            real_right=np.where(numeric, np.maximum.reduceat(thresholds, first), right[unique]),
-            node_test=node_test,
-        )
+def _filled(values: FloatArray) -> FloatArray:
+    """A number for every missing value."""
+    missing = np.isnan(values)
+    return np.where(missing, 0.0, values) if missing.any() else values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -298,6 +229,9 @@ class _Search:
 
     ordered_axes: npt.NDArray[np.intp]
     ordered_columns: npt.NDArray[np.intp]
+    groups: npt.NDArray[np.intp]
+    coded: npt.NDArray[np.intp]
+    either: npt.NDArray[np.intp]
     integral: BoolArray
     cuts: npt.NDArray[np.complex128]
     first_cut: npt.NDArray[np.intp]
@@ -307,12 +241,16 @@ class _Search:
     off_grid: tuple[tuple[int, FloatArray], ...]
 
     @classmethod
-    def of(cls, features: Features, axes: _Axes, axis: npt.NDArray[np.intp], left: FloatArray) -> "_Search":
-        ordered_axes = np.flatnonzero(~axes.categorical)
+    def of(cls, features: Features, axes: Axes, axis: npt.NDArray[np.intp], left: FloatArray) -> "_Search":
+        coded = np.array([isinstance(entry, Categorical) for entry in features]) & axes.by_sets
+        ordered_axes = np.flatnonzero(~axes.one_hot & ~coded)
         scales = [values for _, values in axes.ordinals]
         return cls(
             ordered_axes=ordered_axes,
             ordered_columns=np.array([features.positions[k][0] for k in ordered_axes], dtype=np.intp),
+            groups=np.flatnonzero(axes.one_hot),
+            coded=np.flatnonzero(coded),
+            either=np.flatnonzero(axes.missing == EITHER),
             integral=axes.integral[ordered_axes],
             cuts=keyed(axis, left),
             first_cut=np.searchsorted(axis, ordered_axes),
@@ -338,42 +276,6 @@ class _Search:
         return x
 
 
-_KINDS: list[type] = [Numeric, Integer, Ordinal, Binary, OneHot]
-
-
-def _limits(entry: Feature) -> tuple[float, float]:
-    """The outermost values a feature may hold, infinite when free."""
-    if isinstance(entry, Ordinal):
-        return entry.values[0], entry.values[-1]
-    if isinstance(entry, OneHot):
-        return 0.0, 0.0
-    if isinstance(entry, Binary):
-        return 0.0, 1.0
-    low = -np.inf if entry.low is None else float(entry.low)
-    high = np.inf if entry.high is None else float(entry.high)
-    return (float(np.ceil(low)), float(np.floor(high))) if isinstance(entry, Integer) else (low, high)
-
-
-def _admissible_sides(
-    axes: _Axes, axis: npt.NDArray[np.intp], category: npt.NDArray[np.intp], threshold: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Per node, the last admissible number sent left and the first sent right."""
-    left, right = closed_sides(threshold, axes.number)
-    integral, categorical = axes.integral[axis], axes.categorical[axis]
-    # From 2**24 on every float32 is whole, and below it every whole number is a float32.
-    left[integral] = np.floor(left[integral])
-    right[integral] = np.ceil(right[integral]) + 0.0
-    for ordinal, values in axes.ordinals:
-        here = np.flatnonzero(axis == ordinal)
-        place = np.searchsorted(values.astype(axes.number), threshold[here], side="right")
-        fenced = np.concatenate([[-np.inf], values, [np.inf]])
-        left[here], right[here] = fenced[place], fenced[place + 1]
-    if categorical.any():
-        by_threshold = np.where(threshold < 0, -np.inf, np.where(threshold >= 1, np.inf, category))
-        left = np.where(categorical, by_threshold, left)
-    return left, right
-
-
 def _ends(
     cell_start: npt.NDArray[np.int64], below: npt.NDArray[np.int64], outer: list[FloatArray], sides: list[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
@@ -385,25 +287,30 @@ def _ends(
 
 
 def _sets(
-    axes: _Axes, n_cells: npt.NDArray[np.int64], right: npt.NDArray[np.intp], axis: npt.NDArray[np.intp]
+    axes: Axes, n_cells: npt.NDArray[np.int64], right: npt.NDArray[np.intp], axis: npt.NDArray[np.intp]
 ) -> BoolArray:
     """Per categorical test the cells that go left: all of its axis but one."""
-    widest = int(n_cells[axes.categorical].max(initial=0))
+    widest = int(n_cells[axes.one_hot].max(initial=0))
     sets = np.arange(widest) < n_cells[axis][:, np.newaxis]
     sets[np.arange(len(sets)), right] = False
     return sets
 
 
+def _of_complete_rows(features: Features) -> npt.NDArray[np.int8]:
+    missing = np.zeros(features.n_columns, dtype=np.int8)
+    for entry, positions in zip(features, features.positions, strict=True):
+        if not isinstance(entry, OneHot) and entry.missing in ("set", "free"):
+            missing[positions] = EITHER
+    return missing
+
+
 def _expect_same_columns(ensemble: Ensemble, features: Features) -> None:
     if ensemble.feature_names is not None:
         _check.same_names(features.columns, ensemble.feature_names, "features")
+    if ensemble.category_set is not None:
+        tested = {features.columns[column] for column in np.unique(ensemble.feature[ensemble.category_set >= 0])}
+        other = next((e for e in features if not isinstance(e, Categorical) and tested & set(e.columns)), None)
+        if other is not None:
+            raise ValueError(f"feature {other.name!r}: the model tests its categories, expected a Categorical")
     if features.n_columns != ensemble.n_features:
         raise ValueError(f"features must cover the model's {ensemble.n_features} columns, got {features.n_columns}")
-
-
-def _expect_a_number(features: Features, low: FloatArray, high: FloatArray, largest: float) -> None:
-    empty = np.maximum(low, -largest) > np.minimum(high, largest)
-    empty |= [isinstance(entry, Ordinal) and max(map(abs, entry.values)) > largest for entry in features]
-    if empty.any():
-        entry = features.entries[int(np.argmax(empty))]
-        raise ValueError(f"feature {entry.name!r}: its limits admit no number the model can compare, got {entry}")

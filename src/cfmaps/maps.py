@@ -4,22 +4,28 @@ import os
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cfmaps import _check, _core, _tables, store
-from cfmaps._shapes import LikeRow, LikeRows
+from cfmaps import _check, _core, _tables, store, targets
+from cfmaps._codes import Coder, InCategories
+from cfmaps._shapes import LikeRow, LikeRows, LikeSome
 from cfmaps.box_tree import BoxTree
 from cfmaps.distance import Distance, FloatArray, Norm
 from cfmaps.ensemble import Ensemble
 from cfmaps.explanation import Explanation, Explanations, Question
 from cfmaps.features import Features
+from cfmaps.joined import Joined
 from cfmaps.lattice import Lattice
 from cfmaps.partition import Growth, Partition, Progress
 from cfmaps.readers import read
+from cfmaps.readers.outputs import native_outputs
+from cfmaps.targets import Interval
+from cfmaps.views import View, Views, features_of
 
 _MOST_EXPLAINERS = 16
 
@@ -55,12 +61,14 @@ class CounterfactualMap:
     ('optimal', np.int64(1))
     """
 
+    _model: Any  # alive, to be asked for its outputs
+
     def __init__(self, model: Any, *, features: Features | None = None, votes: str = "soft", data: Any = None) -> None:
         ensemble = read(model, votes=votes)
         if not isinstance(features, Features | None):
             raise TypeError(f"features must be a cfmaps.Features, got {type(features).__name__}")
         names = ensemble.feature_names if features is None else features.columns
-        features = features or Features.numeric(ensemble.n_features, names=names)
+        features = features or features_of(ensemble)
         self._set_up(
             Partition(Lattice.of(ensemble, features)),
             names,
@@ -68,6 +76,7 @@ class CounterfactualMap:
             _native_predict(model, ensemble, votes),
             _origin(model, votes),
         )
+        self._model = None if votes == "hard" or isinstance(model, Ensemble) else model
 
     def _set_up(
         self,
@@ -82,8 +91,11 @@ class CounterfactualMap:
         self.features = partition.lattice.features
         # Columns that nobody named go by x0, x1, ... in answers, but a frame may call them what it likes.
         self._names = names
-        self._data = None if data is None else _check.matrix(data, "data", self.features.n_columns, columns=names)
+        self._coder = Coder(self.features)
+        self._views = Views(self.ensemble, self.features)
+        self._data = None if data is None else self._matrix(data, "data")
         self._predict = predict
+        self._model = None
         self._origin = origin
         self._codes = {label: code for code, label in enumerate(self.ensemble.classes.tolist())}
         self._explainers: OrderedDict[Any, tuple[Distance, _core.Explainer]] = OrderedDict()
@@ -178,9 +190,10 @@ class CounterfactualMap:
         ----------
         x : array, list, series or one-row frame
             The row, in the model's columns.
-        target : label, optional
-            The label wanted; None stands for any label but the row's own. A row that has
-            the label already is its own answer, at distance 0.
+        target : label or Interval, optional
+            The label wanted; None stands for any label but the row's own. An `Interval` is
+            about the model's output, a number or a probability. A row that has what is
+            wanted already is its own answer, at distance 0.
         distance : {"l1", "l2", "linf"}, number >= 1, or Distance
         weights : array, mapping or {"range", "mad", "std"}, optional
             See `Distance.resolve`; spreads are those of the map's ``data``.
@@ -193,9 +206,13 @@ class CounterfactualMap:
         ValueError, TypeError
             A row, label, distance or weight that makes no sense for this model.
         """
-        row = _check.row(x, "x", self.features.n_columns, columns=self._names)
+        given, n_columns = x, self.features.n_columns
+        if self._coder:
+            x = self._coder.encode(x, "x")
+        row = _check.row(x, "x", n_columns, columns=self._names, missing=self.ensemble.takes_missing)
+        shape: LikeRows = InCategories(LikeRow(x), self._coder, given) if self._coder else LikeRow(x)
         codes = np.array([self._code(target)], dtype=np.int32)
-        return self._ask(row.reshape(1, -1), codes, distance, weights, time_limit, 1, LikeRow(x))[0]
+        return self._ask_views(row.reshape(1, -1), codes, target, distance, weights, time_limit, 1, shape)[0]
 
     def explain_many(
         self,
@@ -212,17 +229,21 @@ class CounterfactualMap:
         Parameters
         ----------
         X : array or frame (pandas, polars) of shape (n_rows, n_columns)
-        target : label, sequence of labels, optional
-            One for all rows, or one per row.
+        target : label, sequence of labels, or Interval, optional
+            One for all rows, or a label per row.
         time_limit : float, optional
             Seconds for each row.
         n_threads : int, optional
             All cores by default.
         """
-        rows = _check.matrix(X, "X", self.features.n_columns, columns=self._names)
-        codes = self._codes_of(target, len(rows))
+        given = X
+        if self._coder:
+            X = self._coder.encode(X, "X")
+        rows = _check.matrix(X, "X", self.features.n_columns, columns=self._names, missing=self.ensemble.takes_missing)
         threads = min(_check.threads(n_threads, "n_threads"), len(rows))
-        return self._ask(rows, codes, distance, weights, time_limit, threads, LikeRows(X))
+        shape: LikeRows = InCategories(LikeRows(X), self._coder, given) if self._coder else LikeRows(X)
+        codes = self._codes_of(target, len(rows))
+        return self._ask_views(rows, codes, target, distance, weights, time_limit, threads, shape)
 
     def build(
         self,
@@ -267,6 +288,52 @@ class CounterfactualMap:
             raise ValueError(f"label must be one of the model's labels {list(self._codes)}, got None")
         return BoxTree.of_class(self.partition, self._code(label, "label"), leaf_size=leaf_size)
 
+    def _matrix(self, X: Any, name: str) -> FloatArray:
+        encoded = self._coder.encode(X, name) if self._coder else X
+        return _check.matrix(encoded, name, self.features.n_columns, columns=self._names)
+
+    def _ask_views(
+        self,
+        rows: FloatArray,
+        codes: npt.NDArray[np.int32],
+        target: Any,
+        distance: Norm | Distance,
+        weights: Any,
+        time_limit: float | None,
+        n_threads: int,
+        shape: LikeRows,
+    ) -> Explanations:
+        """Ask this map, or those of the rows' patterns of missing values and of a target on the output."""
+        has_missing = self.ensemble.takes_missing and bool(np.isnan(np.vdot(rows, rows)))
+        interval = target if isinstance(target, Interval) else None
+        if not has_missing and interval is None:
+            return self._ask(rows, codes, distance, weights, time_limit, n_threads, shape, None)
+        missing = self._views.missingness.of(np.isnan(rows))
+        patterns, which = np.unique(missing, axis=0, return_inverse=True)
+        parts = []
+        for k, pattern in enumerate(patterns):
+            chosen = np.flatnonzero(which.ravel() == k)
+            view = self._views.get(pattern, interval, self._view_of(interval))
+            some = shape if len(chosen) == len(rows) else LikeSome(shape, chosen)
+            answers = self._ask(rows[chosen], codes[chosen], distance, weights, time_limit, n_threads, some, view)
+            parts.append((chosen, answers))
+        if len(parts) == 1:
+            return parts[0][1]
+        first = parts[0][1].question
+        whole = replace(first, rows=rows.copy(), grid_rows=self.partition.lattice.round(rows), shape=shape)
+        return Joined(whole, parts)
+
+    def _view_of(self, target: Interval | None) -> Callable[[Partition], View]:
+        """What a view says of its answers: labels, or where an output lies."""
+        if target is None:
+            return lambda partition: View(partition, self.classes, self._predict)
+        outputs = native_outputs(self._model, self.ensemble, target)
+
+        def places(rows: FloatArray) -> npt.NDArray[Any]:
+            return np.where(target.holds(outputs(rows)), "inside", "outside")
+
+        return lambda partition: View(partition, partition.lattice.ensemble.classes, places, outputs)
+
     def _ask(
         self,
         rows: FloatArray,
@@ -276,33 +343,41 @@ class CounterfactualMap:
         time_limit: float | None,
         n_threads: int,
         shape: LikeRows,
+        view: View | None,
     ) -> Explanations:
         seconds = _check.seconds(time_limit, "time_limit")
-        measure, explainer = self._explainer(distance, weights)
+        measure, explainer = self._explainer(distance, weights, view)
         self.features.check_rows(rows)
-        lattice = self.partition.lattice
+        partition = self.partition if view is None else view.partition
+        lattice = partition.lattice
         grid_rows = lattice.round(rows)
         replies = explainer.ask(grid_rows, codes, seconds, n_threads)
         # What the caller does to its array later must not change what was asked.
         question = Question(
-            lattice, measure, self.classes, self._predict, self.partition.region, rows.copy(), grid_rows, shape
+            lattice, measure, self.classes, self._predict, partition.region, rows.copy(), grid_rows, shape
         )
+        if view is not None:
+            question.classes, question.predict, question.outputs = view.classes, view.predict, view.outputs
         return Explanations(question, replies)
 
-    def _explainer(self, distance: Norm | Distance, weights: Any) -> tuple[Distance, _core.Explainer]:
+    def _explainer(
+        self, distance: Norm | Distance, weights: Any, view: View | None
+    ) -> tuple[Distance, _core.Explainer]:
         """The distance as the core wants it, kept for the next query that asks for the same."""
+        explainers = self._explainers if view is None else view.explainers
+        partition = self.partition if view is None else view.partition
         asked = (distance, weights)
         is_key = isinstance(distance, str | float | int) and (weights is None or isinstance(weights, str))
         with self._lock:
-            if is_key and asked in self._explainers:
-                return self._explainers[asked]
+            if is_key and asked in explainers:
+                return explainers[asked]
         measure = Distance.resolve(distance, weights, self.features.columns, data=self._data)
         key = (measure.p, None if measure.weights is None else measure.weights.tobytes())
         with self._lock:
-            found = self._explainers.get(key) or (measure, self.partition.explainer(measure))
-            self._explainers[asked if is_key else key] = self._explainers[key] = found
-            while len(self._explainers) > _MOST_EXPLAINERS:
-                self._explainers.popitem(last=False)
+            found = explainers.get(key) or (measure, partition.explainer(measure))
+            explainers[asked if is_key else key] = explainers[key] = found
+            while len(explainers) > _MOST_EXPLAINERS:
+                explainers.popitem(last=False)
         return found
 
     def _codes_of(self, target: Any, n_rows: int) -> npt.NDArray[np.int32]:
@@ -310,9 +385,15 @@ class CounterfactualMap:
             return np.full(n_rows, self._code(target), dtype=np.int32)
         if len(target) != n_rows:
             raise ValueError(f"target must be one label or one per row of X ({n_rows}), got {len(target)}")
+        if any(isinstance(label, Interval) for label in target):
+            raise ValueError("target must be labels or one Interval for all rows, got a sequence with an Interval")
         return np.array([self._code(label) for label in target], dtype=np.int32)
 
     def _code(self, label: Any, name: str = "target") -> int:
+        if isinstance(label, Interval):
+            return targets.INSIDE
+        if self.ensemble.rule == "value":
+            raise ValueError(f"{name} must be a cfmaps.Interval, as the model predicts a number, got {label!r}")
         if label is None:
             return -1
         if isinstance(label, np.ndarray) and label.ndim == 0:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cfmaps import _check, _core
 from cfmaps.distance import Distance, FloatArray
 from cfmaps.ensemble import Ensemble
+from cfmaps.features import OneHot
 from cfmaps.lattice import Lattice
 
 _NO_LIMIT = 2**62
@@ -189,8 +190,16 @@ class Partition:
         if distance is None:
             return []
         of_groups = iter(distance.category_costs(self.lattice.features))
-        nothing = np.zeros((0, 0))
-        return [next(of_groups) if categorical else nothing for categorical in self.lattice.categorical]
+        lattice, nothing = self.lattice, np.zeros((0, 0))
+        costs = []
+        for axis, (entry, positions) in enumerate(zip(lattice.features, lattice.features.positions, strict=True)):
+            if isinstance(entry, OneHot):
+                costs.append(next(of_groups))
+            elif lattice.categorical[axis]:
+                costs.append(distance.coded_costs(entry, int(positions[0]), int(lattice.n_cells[axis])))
+            else:
+                costs.append(nothing)
+        return costs
 
 
 def _core_lattice(lattice: Lattice) -> _core.Lattice:

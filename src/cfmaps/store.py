@@ -146,7 +146,10 @@ def _lattice_arrays(lattice: Lattice) -> dict[str, npt.NDArray[Any]]:
 def _stored(container: _container.Container, lattice: Lattice, complete: bool) -> StoredNodes | None:
     """The nodes, unless they speak of other cells than this version of cfmaps would make of the model."""
     for name, array in _lattice_arrays(lattice).items():
-        if f"lattice.{name}" in container.arrays and not np.array_equal(container.verified(f"lattice.{name}"), array):
+        if f"lattice.{name}" not in container.arrays:
+            continue
+        # Cells of missing values have NaN for ends.
+        if not np.array_equal(container.verified(f"lattice.{name}"), array, equal_nan=array.dtype.kind == "f"):
             warnings.warn(
                 f"the map was grown over other cells ({name}) than this version of cfmaps uses: "
                 "it starts empty; answers are the same, but the first ones take longer",

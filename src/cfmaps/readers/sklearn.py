@@ -66,6 +66,7 @@ def _ensemble(model: Any, trees: list[Any], *, divisor: float, votes: str) -> En
         classes=model.classes_,
         n_features=int(model.n_features_in_),
         divisor=1.0 if votes == "hard" else divisor,
+        link="" if votes == "hard" else "identity",
         feature_names=None if names is None else tuple(map(str, names)),
     )
 
