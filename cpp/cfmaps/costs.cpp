@@ -121,6 +121,8 @@ void Costs::prepare_categorical(size_t axis, const double* row)
     else
         std::fill_n(&cost_[first], missing, scale * costs[0]);
     cost_[first + missing] = home < missing ? scale * costs[0] : 0;
+    if (cost_[first + missing] < cost_[first + home_[axis]])  // cheaper than going back within the limits
+        home_[axis] = static_cast<uint32_t>(missing);
 }
 
 uint32_t Costs::nearest(ConstBox box, size_t axis) const
