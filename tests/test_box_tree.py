@@ -246,9 +246,11 @@ def test_few_ends_are_kept_as_codes_and_give_the_same_answers(norm, n_ends):
         np.testing.assert_array_equal(getattr(own, field), getattr(others, field))
 
 
-def test_few_ends_take_a_byte_each():
-    lower, upper, _ = lattice_boxes(50_000, 9, 20)
-    assert BoxTree(lower, upper, leaf_size=16).n_bytes < 50_000 * (9 * 2 + 10)
+@pytest.mark.parametrize(("n_ends", "n_bytes"), [(20, 1), (200, 4)])
+def test_few_intervals_take_a_byte_each_and_few_ends_two(n_ends, n_bytes):
+    lower, upper, _ = lattice_boxes(50_000, 9, n_ends)
+    for_the_tree = 8 + 9 * n_bytes / 8
+    assert BoxTree(lower, upper, leaf_size=16).n_bytes < 50_000 * (9 * n_bytes + for_the_tree)
 
 
 def test_a_map_indexes_the_boxes_it_lists():

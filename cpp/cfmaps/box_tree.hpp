@@ -56,7 +56,7 @@ public:
     std::size_t n_bytes() const;
 
 private:
-    std::variant<IndexedBoxes<double>, IndexedBoxes<std::uint8_t>, IndexedBoxes<std::uint16_t>> tree_;
+    std::variant<IndexedBoxes<Numbers>, IndexedBoxes<EndCodes>, IndexedBoxes<IntervalCodes>> tree_;
 };
 
 }  // namespace cfmaps

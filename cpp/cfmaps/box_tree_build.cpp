@@ -65,13 +65,90 @@ struct SummedBoxes
     }
 };
 
+/// Writes both ends as they are.
+template <class Kind>
+struct BothEnds
+{
+    using Code = Kind::Code;
+
+    template <class End>
+    void write(Code* lane, std::size_t lanes, std::size_t, End lower, End upper) const
+    {
+        lane[0] = lower;
+        lane[lanes] = upper;
+    }
+    std::pair<Code, Code> read(const Code* lane, std::size_t lanes, std::size_t) const
+    {
+        return {lane[0], lane[lanes]};
+    }
+};
+
+/// Numbers the intervals of each feature: every lower end with every upper end that is not below it.
+class Intervals
+{
+public:
+    explicit Intervals(const CodedBoxes& boxes) : first_{0}
+    {
+        for (std::size_t feature = 0; feature < boxes.n_features; ++feature)
+            number(boxes, feature);
+    }
+
+    bool fit() const
+    {
+        return most_ <= IntervalCodes::most_per_feature && ends_.size() <= 2 * IntervalCodes::most_intervals;
+    }
+    void write(std::uint8_t* lane, std::size_t, std::size_t feature, std::uint16_t lower, std::uint16_t upper) const
+    {
+        lane[0] = static_cast<std::uint8_t>(names_[feature][lower * n_uppers_[feature] + upper]);
+    }
+    std::pair<std::uint16_t, std::uint16_t> read(const std::uint8_t* lane, std::size_t, std::size_t feature) const
+    {
+        return codes_[first_[2 * feature] / 2 + lane[0]];
+    }
+    const std::vector<double>& ends() const { return ends_; }
+    const std::vector<std::uint32_t>& first() const { return first_; }
+
+private:
+    void number(const CodedBoxes& boxes, std::size_t feature)
+    {
+        const std::size_t n_lowers = boxes.table_size(2 * feature), n_uppers = boxes.table_size(2 * feature + 1);
+        const double* lowers = boxes.ends.data() + boxes.first[2 * feature];
+        const double* uppers = boxes.ends.data() + boxes.first[2 * feature + 1];
+        std::vector<std::uint32_t> names(n_lowers * n_uppers);
+        const std::size_t before = codes_.size();
+        for (std::size_t lower = 0; lower < n_lowers; ++lower)
+            for (std::size_t upper = 0; upper < n_uppers; ++upper)
+                if (lowers[lower] <= uppers[upper])
+                {
+                    names[lower * n_uppers + upper] = static_cast<std::uint32_t>(codes_.size() - before);
+                    codes_.emplace_back(lower, upper);
+                }
+        for (std::size_t place = before; place < codes_.size(); ++place)
+            ends_.push_back(lowers[codes_[place].first]);
+        first_.push_back(static_cast<std::uint32_t>(ends_.size()));
+        for (std::size_t place = before; place < codes_.size(); ++place)
+            ends_.push_back(uppers[codes_[place].second]);
+        first_.push_back(static_cast<std::uint32_t>(ends_.size()));
+        names_.push_back(std::move(names));
+        n_uppers_.push_back(n_uppers);
+        most_ = std::max(most_, codes_.size() - before);
+    }
+
+    std::vector<std::vector<std::uint32_t>> names_;  // per feature, of lower and upper code
+    std::vector<std::size_t> n_uppers_;
+    std::vector<std::pair<std::uint16_t, std::uint16_t>> codes_;
+    std::vector<double> ends_;
+    std::vector<std::uint32_t> first_;
+    std::size_t most_ = 0;
+};
+
 /// Splits boxes at the median of their middles and writes the tree depth first.
-template <class Boxes, class End>
+template <class Boxes, class Kind, class Codes>
 class Builder
 {
 public:
-    Builder(IndexedBoxes<End>& tree, const Boxes& boxes, std::size_t leaf_size, const Poll& poll)
-        : tree_(tree), boxes_(boxes), leaf_size_(leaf_size), poll_(poll), keys_(tree.n_boxes)
+    Builder(IndexedBoxes<Kind>& tree, const Boxes& boxes, const Codes& codes, std::size_t leaf_size, const Poll& poll)
+        : tree_(tree), boxes_(boxes), codes_(codes), leaf_size_(leaf_size), poll_(poll), keys_(tree.n_boxes)
     {
         for (std::size_t box = 0; box < keys_.size(); ++box)
             keys_[box].second = static_cast<std::uint32_t>(box);
@@ -95,6 +172,7 @@ public:
 
 private:
     using Key = Boxes::Key;
+    using Code = Kind::Code;
 
     static std::size_t blocks_of(std::size_t n_boxes) { return (n_boxes - 1) / leaf_lanes + 1; }
 
@@ -168,22 +246,22 @@ private:
             const std::uint32_t box = keys_[is_spare ? first : first + lane].second;
             tree_.order.push_back(is_spare ? no_box : box);
             tree_.nodes[node].lowest = std::min(tree_.nodes[node].lowest, box);
-            for (std::size_t table = 0; table < 2 * tree_.n_features; ++table)
-                tree_.box_ends[block + leaf_lanes * table + lane] = static_cast<End>(boxes_.end(box, table));
+            for (std::size_t feature = 0; feature < tree_.n_features; ++feature)
+                codes_.write(&tree_.box_ends[block + tree_.lane_of(feature, leaf_lanes) + lane], leaf_lanes, feature,
+                             boxes_.end(box, 2 * feature), boxes_.end(box, 2 * feature + 1));
         }
     }
 
     void bound_leaf(std::size_t node, std::size_t feature, std::size_t first, std::size_t last)
     {
-        End* bounds = bounds_of(node, feature);
-        bounds[0] = static_cast<End>(boxes_.end(keys_[first].second, 2 * feature));
-        bounds[child_lanes] = static_cast<End>(boxes_.end(keys_[first].second, 2 * feature + 1));
+        auto lower = boxes_.end(keys_[first].second, 2 * feature);
+        auto upper = boxes_.end(keys_[first].second, 2 * feature + 1);
         for (std::size_t place = first + 1; place < last; ++place)
         {
-            bounds[0] = std::min(bounds[0], static_cast<End>(boxes_.end(keys_[place].second, 2 * feature)));
-            bounds[child_lanes] =
-                std::max(bounds[child_lanes], static_cast<End>(boxes_.end(keys_[place].second, 2 * feature + 1)));
+            lower = std::min(lower, boxes_.end(keys_[place].second, 2 * feature));
+            upper = std::max(upper, boxes_.end(keys_[place].second, 2 * feature + 1));
         }
+        codes_.write(bounds_of(node, feature), child_lanes, feature, lower, upper);
     }
 
     void join_children(std::size_t node, std::size_t child)
@@ -192,46 +270,48 @@ private:
         tree_.nodes[node] = {static_cast<std::uint32_t>(child), 0, lowest};
         for (std::size_t feature = 0; feature < tree_.n_features; ++feature)
         {
-            const End* pair = bounds_of(child, feature);
-            End* bounds = bounds_of(node, feature);
-            bounds[0] = std::min(pair[0], pair[1]);
-            bounds[child_lanes] = std::max(pair[child_lanes], pair[child_lanes + 1]);
+            const auto [lower, upper] = codes_.read(bounds_of(child, feature), child_lanes, feature);
+            const auto [other_lower, other_upper] = codes_.read(bounds_of(child + 1, feature), child_lanes, feature);
+            codes_.write(bounds_of(node, feature), child_lanes, feature, std::min(lower, other_lower),
+                         std::max(upper, other_upper));
         }
     }
 
-    End* bounds_of(std::size_t node, std::size_t feature)
+    Code* bounds_of(std::size_t node, std::size_t feature)
     {
         const std::size_t place = node + 1;
-        return &tree_.node_ends[place / child_lanes * tree_.block_size(child_lanes) + 2 * child_lanes * feature +
-                                place % child_lanes];
+        return &tree_.node_ends[place / child_lanes * tree_.block_size(child_lanes) +
+                                tree_.lane_of(feature, child_lanes) + place % child_lanes];
     }
 
-    IndexedBoxes<End>& tree_;
+    IndexedBoxes<Kind>& tree_;
     const Boxes& boxes_;
+    const Codes& codes_;
     std::size_t leaf_size_;
     const Poll& poll_;
     std::vector<std::pair<Key, std::uint32_t>> keys_;  // middle along the axis of the split at hand, box
     std::vector<Key> smallest_, largest_;
 };
 
-template <class End, class Boxes>
-IndexedBoxes<End> index(const Boxes& boxes, std::size_t n_features, std::size_t n_boxes, std::size_t leaf_size,
-                        const Poll& poll)
+template <class Kind, class Boxes, class Codes>
+IndexedBoxes<Kind> index(const Boxes& boxes, const Codes& codes, std::size_t n_features, std::size_t n_boxes,
+                         std::size_t leaf_size, const Poll& poll)
 {
     assert(n_features > 0 && leaf_size > 0 && n_boxes <= BoxTree::most_boxes);
-    IndexedBoxes<End> tree;
+    IndexedBoxes<Kind> tree;
     tree.n_features = n_features;
     tree.n_boxes = n_boxes;
-    Builder<Boxes, End>(tree, boxes, leaf_size, poll).build();
+    Builder<Boxes, Kind, Codes>(tree, boxes, codes, leaf_size, poll).build();
     return tree;
 }
 
-template <class Code>
-IndexedBoxes<Code> index_coded(const CodedBoxes& boxes, std::size_t leaf_size, const Poll& poll)
+template <class Kind, class Codes>
+IndexedBoxes<Kind> index_coded(const CodedBoxes& boxes, const Codes& codes, const std::vector<double>& ends,
+                               const std::vector<std::uint32_t>& first, std::size_t leaf_size, const Poll& poll)
 {
-    IndexedBoxes<Code> tree = index<Code>(SummedBoxes{boxes}, boxes.n_features, boxes.n_boxes(), leaf_size, poll);
-    tree.ends = boxes.ends;
-    tree.first = boxes.first;
+    auto tree = index<Kind>(SummedBoxes{boxes}, codes, boxes.n_features, boxes.n_boxes(), leaf_size, poll);
+    tree.ends = ends;
+    tree.first = first;
     return tree;
 }
 
@@ -239,10 +319,10 @@ IndexedBoxes<Code> index_coded(const CodedBoxes& boxes, std::size_t leaf_size, c
 
 BoxTree::BoxTree(const CodedBoxes& boxes, std::size_t leaf_size, const Poll& poll)
 {
-    if (largest_table(boxes) <= 256)
-        tree_ = index_coded<std::uint8_t>(boxes, leaf_size, poll);
+    if (const Intervals intervals(boxes); intervals.fit())
+        tree_ = index_coded<IntervalCodes>(boxes, intervals, intervals.ends(), intervals.first(), leaf_size, poll);
     else
-        tree_ = index_coded<std::uint16_t>(boxes, leaf_size, poll);
+        tree_ = index_coded<EndCodes>(boxes, BothEnds<EndCodes>{}, boxes.ends, boxes.first, leaf_size, poll);
 }
 
 BoxTree::BoxTree(std::size_t n_features, std::span<const double> lower, std::span<const double> upper,
@@ -255,7 +335,7 @@ BoxTree::BoxTree(std::size_t n_features, std::span<const double> lower, std::spa
         return;
     }
     const PlainBoxes boxes{n_features, {lower.data(), upper.data()}};
-    tree_ = index<double>(boxes, n_features, lower.size() / n_features, leaf_size, poll);
+    tree_ = index<Numbers>(boxes, BothEnds<Numbers>{}, n_features, lower.size() / n_features, leaf_size, poll);
 }
 
 }  // namespace cfmaps

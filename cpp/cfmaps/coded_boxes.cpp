@@ -23,7 +23,7 @@ std::vector<double> distinct(std::span<const double> rows, std::size_t column, s
 
 void write_codes(CodedBoxes& boxes, std::span<const double> rows, std::size_t feature, std::size_t table)
 {
-    const std::span numbers(&boxes.ends[boxes.first[table]], boxes.table_size(table));
+    const std::span numbers(boxes.ends.data() + boxes.first[table], boxes.table_size(table));
     for (std::size_t place = feature, box = 0; place < rows.size(); place += boxes.n_features, ++box)
     {
         const auto where = std::lower_bound(numbers.begin(), numbers.end(), rows[place]);
@@ -61,14 +61,6 @@ std::optional<CodedBoxes> code_boxes(std::size_t n_features, std::span<const dou
         write_codes(boxes, upper, feature, 2 * feature + 1);
     }
     return boxes;
-}
-
-std::size_t largest_table(const CodedBoxes& boxes)
-{
-    std::size_t largest = 0;
-    for (std::size_t table = 0; table < 2 * boxes.n_features; ++table)
-        largest = std::max(largest, boxes.table_size(table));
-    return largest;
 }
 
 }  // namespace cfmaps

@@ -1,5 +1,5 @@
 #pragma once
-// Boxes whose corners repeat a few numbers, which a byte or two can name.
+// Boxes whose corners repeat a few numbers, which codes can name.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +35,5 @@ struct CodedBoxes
 /// Codes the ends of boxes given row after row; nothing when they are too many for codes to pay.
 std::optional<CodedBoxes> code_boxes(std::size_t n_features, std::span<const double> lower,
                                      std::span<const double> upper);
-
-/// The largest table, which says how wide a code has to be.
-std::size_t largest_table(const CodedBoxes& boxes);
 
 }  // namespace cfmaps

@@ -23,39 +23,73 @@ struct BoxNode
     std::uint32_t lowest;    // the smallest index of a box below
 };
 
-/// A tree over boxes whose ends are numbers, or codes of numbers that stand in tables.
-template <class End>
+// What stands for the interval of a box on a feature.
+
+/// Two numbers.
+struct Numbers
+{
+    using Code = double;
+    static constexpr std::size_t width = 2;
+};
+
+/// Two codes, of the lower and the upper end.
+struct EndCodes
+{
+    using Code = std::uint16_t;
+    static constexpr std::size_t width = 2;
+};
+
+/// One code for both ends: n cells in a row make n (n + 1) / 2 intervals, so that 22 cells fit a byte.
+struct IntervalCodes
+{
+    using Code = std::uint8_t;
+    static constexpr std::size_t width = 1;
+    /// All terms of a query stay in the first cache.
+    static constexpr std::size_t most_intervals = 4096, most_per_feature = 256;
+};
+
+/// A tree over boxes.
+template <class Kind>
 struct IndexedBoxes
 {
-    static constexpr bool is_coded = !std::is_same_v<End, double>;
+    using Code = Kind::Code;
 
     std::size_t n_features = 0;
     std::size_t n_boxes = 0;
     /// The root first, then siblings side by side.
     std::vector<BoxNode> nodes;
     /// Tight boxes of the nodes in blocks of two siblings; the root is the second of the first block.
-    std::vector<End> node_ends;
+    std::vector<Code> node_ends;
     /// Blocks of leaf_lanes boxes, leaf after leaf, and per lane the caller's index. A lane to spare repeats the first
     /// box of its block as no_box.
-    std::vector<End> box_ends;
+    std::vector<Code> box_ends;
     std::vector<std::uint32_t> order;
-    /// As in CodedBoxes; empty when the ends are numbers.
+    /// What codes stand for: per feature a table of lower ends, then a table of upper ends.
     std::vector<double> ends;
     std::vector<std::uint32_t> first;
 
-    /// Per feature the lower ends of a block's lanes, then their upper ends.
-    std::size_t block_size(std::size_t lanes) const { return 2 * lanes * n_features; }
+    /// Per feature the lower ends of a block's lanes, then their upper ends; or the intervals of its lanes.
+    std::size_t block_size(std::size_t lanes) const { return lane_of(n_features, lanes); }
+    static std::size_t lane_of(std::size_t feature, std::size_t lanes) { return Kind::width * lanes * feature; }
 
-    double number([[maybe_unused]] std::size_t table, End end) const
+    double lower([[maybe_unused]] std::size_t feature, const Code* lane) const
     {
-        if constexpr (is_coded)
-            return ends[first[table] + end];
+        if constexpr (std::is_same_v<Kind, Numbers>)
+            return lane[0];
         else
-            return end;
+            return ends[first[2 * feature] + lane[0]];
+    }
+    double upper([[maybe_unused]] std::size_t feature, const Code* lane, std::size_t lanes) const
+    {
+        const Code code = lane[(Kind::width - 1) * lanes];
+        if constexpr (std::is_same_v<Kind, Numbers>)
+            return code;
+        else
+            return ends[first[2 * feature + 1] + code];
     }
     std::size_t n_bytes() const
     {
-        return nodes.capacity() * sizeof(BoxNode) + (node_ends.capacity() + box_ends.capacity()) * sizeof(End) +
+        return nodes.capacity() * sizeof(BoxNode) + (node_ends.capacity() + box_ends.capacity()) * sizeof(Code) +
                order.capacity() * sizeof(std::uint32_t) + ends.capacity() * sizeof(double) +
                first.capacity() * sizeof(std::uint32_t);
     }

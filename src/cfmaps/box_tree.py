@@ -87,7 +87,7 @@ class BoxTree:
         self._tree = _core.BoxTree(lower, upper, _at_least_one(leaf_size))
 
     @classmethod
-    def of_class(cls, partition: Partition, label: int, *, leaf_size: int = 16) -> "BoxTree":
+    def of_class(cls, partition: Partition, label: int, *, leaf_size: int = 64) -> "BoxTree":
         """The boxes of one class (an index) of a partition, one category of a group at a time."""
         tree = cls.__new__(cls)
         tree._tree = partition.box_tree(label, _at_least_one(leaf_size))

@@ -280,7 +280,7 @@ class CounterfactualMap:
             progress=progress,
         )
 
-    def box_tree(self, label: Any, *, leaf_size: int = 16) -> BoxTree:
+    def box_tree(self, label: Any, *, leaf_size: int = 64) -> BoxTree:
         """The paper's index: a KD-tree over the boxes of one class of the complete map."""
         if not self.is_complete:
             raise ValueError("the map is not complete: call build() first")
