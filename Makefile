@@ -13,13 +13,14 @@ WHEEL = $$(echo build/wheel/cfmaps-*.whl)
 unexport PYTHONPATH
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench sanitize sanitize-address sanitize-thread clean
+.PHONY: help demo test check bench reproduce sanitize sanitize-address sanitize-thread clean
 
 help:
 	@echo "make demo      train a forest, explain a few rows, draw the counterfactual map"
 	@echo "make test      build, install and run the whole test suite"
 	@echo "make check     format, lint, types and stub"
 	@echo "make bench     time cfmaps beside its peers, one thread each"
+	@echo "make reproduce the paper's tables and figures again; QUICK=1 in minutes"
 	@echo "make sanitize  the suite under ASan and UBSan, the threads under TSan"
 	@echo "make clean     remove what these targets made"
 
@@ -51,6 +52,16 @@ bench: $(PEERS)/.package $(PEERS)/.peers
 	@echo "== bench: cfmaps beside its peers, one thread each"
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(PEERS)/bin/python benchmarks/bench.py
 	@echo "make bench: done"
+
+STUDY = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 PYTHONPATH=benchmarks:experiments:examples \
+	$(PEERS)/bin/python -W ignore
+
+reproduce: $(PEERS)/.package $(PEERS)/.peers
+	@echo "== reproduce: the study of the paper, every system on one thread$(if $(QUICK), (quick))"
+	@$(PEERS)/bin/python -m pip install --quiet "$(WHEEL)[plot]"
+	@$(STUDY) experiments/adapters.py
+	@$(STUDY) experiments/reproduce.py $(if $(QUICK),--quick) $(if $(VOTES),--votes $(VOTES)) $(OPTIONS)
+	@echo "make reproduce: done"
 
 # ---- sanitizers ----
 

@@ -4,6 +4,7 @@ Started by ``peers.Ocean`` with the pickle of a forest and its columns; runs und
 of ours.
 """
 
+import contextlib
 import json
 import pickle
 import sys
@@ -12,20 +13,22 @@ import warnings
 from typing import Any
 
 import pandas as pd
-from ocean import ConstraintProgrammingExplainer
+from ocean import ConstraintProgrammingExplainer, MixedIntegerProgramExplainer
 from ocean.abc import Mapper
 from ocean.feature import Feature
 
+SOLVERS = {"CP": ConstraintProgrammingExplainer, "MIP": MixedIntegerProgramExplainer}
 
-def explainer(problem: dict[str, Any]) -> ConstraintProgrammingExplainer:
-    """The constraint program of one forest; it is built once and reused by every query."""
+
+def explainer(problem: dict[str, Any]) -> Any:
+    """The program of one forest; it is built once and reused by every query."""
     group_of = {j: f"group{g}" for g, group in enumerate(problem["groups"]) for j in group}
     names = [(group_of.get(j, f"column{j}"), str(j)) for j in range(len(problem["kinds"]))]
     features = {f"group{g}": one_hot(group) for g, group in enumerate(problem["groups"])}
     features |= {names[j][0]: single(problem, j) for j in range(len(names)) if j not in group_of}
     ordered = {name: features[name] for name, _ in names}
     columns = pd.MultiIndex.from_tuples(names) if group_of else pd.Index([name for name, _ in names])
-    return ConstraintProgrammingExplainer(problem["model"], mapper=Mapper(ordered, columns=columns))
+    return SOLVERS[problem["solver"]](problem["model"], mapper=Mapper(ordered, columns=columns))
 
 
 def one_hot(group: tuple[int, ...]) -> Feature:
@@ -42,24 +45,36 @@ def single(problem: dict[str, Any], j: int) -> Feature:
     return Feature(Feature.Type.CONTINUOUS, levels=(low - 1.0, high + 1.0))
 
 
-def reply(search: ConstraintProgrammingExplainer, x: list[float], target: int, time_limit: float) -> dict[str, Any]:
-    """One query on one thread; building the answer's row is inside the clock."""
-    start = time.perf_counter()
+def reply(search: Any, x: list[float], target: int, time_limit: float) -> dict[str, Any]:
+    """One query on one thread; building the answer's row is inside the clocks, of the wall and of the processor."""
+    start, busy = time.perf_counter(), time.process_time()
     found = search.explain(pd.Series(x).to_numpy(), y=target, norm=1, num_workers=1, max_time=time_limit)
     row = None if found is None else found.to_numpy().tolist()
-    seconds = time.perf_counter() - start
-    return {"counterfactual": row, "seconds": seconds, "status": search.get_solving_status()}
+    seconds, busy = time.perf_counter() - start, time.process_time() - busy
+    return {"counterfactual": row, "seconds": seconds, "processor": busy, "status": search.get_solving_status()}
 
 
 def serve(path: str) -> None:
-    """Answer until the input ends; the first line out says that the program is built."""
+    """Answer until the input ends; the first line out says whether the program is built."""
     with open(path, "rb") as file:
         problem = pickle.load(file)
-    search = explainer(problem)
-    print(json.dumps({"ready": True}), flush=True)
-    for line in sys.stdin:
+    start = time.process_time()
+    made = attempt(lambda: {"ready": True, "program": explainer(problem)})
+    program = made.pop("program", None)
+    print(json.dumps({"ready": False, "processor": time.process_time() - start} | made), flush=True)
+    for line in sys.stdin if program else ():
         query = json.loads(line)
-        print(json.dumps(reply(search, query["x"], query["target"], problem["time_limit"])), flush=True)
+        found = attempt(lambda query=query: reply(program, query["x"], query["target"], problem["time_limit"]))
+        print(json.dumps(found), flush=True)
+
+
+def attempt(call: Any) -> dict[str, Any]:
+    """What the call returns, or its error: a licence may be too small. It also speaks on what is our pipe."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return call()
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
 
 
 if __name__ == "__main__":

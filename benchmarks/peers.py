@@ -12,9 +12,11 @@ import os
 import pickle
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,16 +158,16 @@ class Veritas:
 
 
 class Ocean:
-    """oceanpy's constraint program in L1, in a process and a virtual environment of its own (it needs Python >= 3.12).
+    """oceanpy's constraint (or mixed-integer) program in L1; it needs Python >= 3.12, so it has a process of its own.
 
     It counts a change of category once where the norm over the columns counts it twice.
     """
 
-    name = "oceanpy CP"
     norm = "l1"
 
-    def __init__(self, *, integers: bool = False, time_limit: float = 300.0) -> None:
-        self.settings = {"integers": integers, "time_limit": time_limit}
+    def __init__(self, *, solver: str = "CP", integers: bool = False, time_limit: float = 300.0) -> None:
+        self.name = f"oceanpy {solver}"
+        self.settings = {"solver": solver, "integers": integers, "time_limit": time_limit}
         self.worker: Any = None
 
     def available(self) -> bool:
@@ -183,13 +185,19 @@ class Ocean:
             file.flush()
             command = [str(ocean_environment()), str(Path(__file__).with_name("ocean_worker.py")), file.name]
             self.worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            self.receive()
+            reply = self.receive()
+        if not reply["ready"]:
+            raise RuntimeError(f"{self.name}: {reply['error']}")
+        self.processor = reply["processor"]
 
     def explain(self, x: np.ndarray, target: object) -> Answer:
         print(json.dumps({"x": x.tolist(), "target": self.classes.index(target)}), file=self.worker.stdin, flush=True)
         reply = self.receive()
+        if "error" in reply:
+            raise RuntimeError(f"{self.name}: {reply['error']}")
         found = reply["counterfactual"]
         self.unproven += reply["status"] not in ("OPTIMAL", "INFEASIBLE")
+        self.processor = reply["processor"]
         return answer(x, None if found is None else np.array(found), 1, reply["seconds"])
 
     def receive(self) -> dict[str, Any]:
@@ -215,16 +223,23 @@ def columns_of(data: DataSet) -> dict[str, Any]:
 
 def ocean_environment() -> Path | None:
     """The Python that has oceanpy, installed on the first call; None when there is no Python >= 3.12 or no wheel."""
-    folder = BUILD / ".venv-peers-ocean"
+    # The same scikit-learn on both sides, or the forest would not unpickle.
+    packages = ["oceanpy==2.0.7", f"scikit-learn=={sklearn.__version__}"]
+    return environment(".venv-peers-ocean", packages, newer_python)
+
+
+def environment(
+    name: str, packages: list[str], find_python: Callable[[], str | None] = lambda: sys.executable
+) -> Path | None:
+    """The Python of a virtual environment with these packages, made on the first call; None where that fails."""
+    folder = BUILD / name
     python, ready = folder / "bin" / "python", folder / "ready"
     if ready.exists():
         return python
-    newest = newer_python()
-    if newest is None:
+    base = find_python()
+    if base is None:
         return None
-    # The same scikit-learn on both sides, or the forest would not unpickle.
-    packages = ["oceanpy==2.0.7", f"scikit-learn=={sklearn.__version__}"]
-    create = [newest, "-m", "venv", str(folder)]
+    create = [base, "-m", "venv", str(folder)]
     install = [str(python), "-m", "pip", "install", "--quiet", *packages]
     if not (succeeds(create) and succeeds(install)):
         return None
