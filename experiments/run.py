@@ -28,6 +28,8 @@ def run(plan: Plan, store: Store, seconds: float) -> None:
         if time.perf_counter() - start > seconds:
             say(f"out of time: {len(todo) - done} cells are left for another run")
             break
+        if store.has(setting, name):
+            continue  # another run was here
         if problem is None or problem.setting != setting:
             problem = Problem(setting, plan.n_queries)
             remember_optimum(problem, store)
