@@ -30,6 +30,7 @@ LAYERS = [
         "_codes",
         "views",
         "joined",
+        "verify",
         "_tables",
         "_container",
         "_plain",

@@ -8,9 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
+    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -112,7 +116,17 @@ def test_an_ensemble_passes_through():
         read(ensemble, votes="hard")
 
 
-@pytest.mark.parametrize("model", [DecisionTreeClassifier(), RandomForestClassifier()])
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(),
+        RandomForestClassifier(),
+        GradientBoostingClassifier(),
+        HistGradientBoostingClassifier(),
+        AdaBoostClassifier(),
+        BaggingClassifier(),
+    ],
+)
 def test_an_unfitted_model_is_refused(model):
     with pytest.raises(ValueError, match="must be fitted"):
         read(model)
@@ -125,13 +139,25 @@ class Stranger(BaseEstimator):
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (GradientBoostingClassifier(), "GradientBoostingClassifier is not supported: boosted trees"),
-        (HistGradientBoostingClassifier(), "HistGradientBoostingClassifier is not supported: boosted trees"),
-        (RandomForestRegressor(), "it predicts a number"),
+        (AdaBoostRegressor(), "AdaBoostRegressor is not supported: it predicts a weighted median"),
+        (IsolationForest(), "IsolationForest is not supported: it scores outliers"),
         (
             make_pipeline(DecisionTreeClassifier()),
-            "Pipeline is not supported: pass the fitted tree or forest inside it",
+            "Pipeline is not supported: pass the fitted tree model inside it",
         ),
+        (
+            BaggingClassifier(LogisticRegression()).fit(X, X[:, 0] > 2),
+            "BaggingClassifier of LogisticRegression is not supported: expected single trees in it",
+        ),
+        (
+            AdaBoostClassifier(RandomForestClassifier(2), n_estimators=2).fit(X, X[:, 0] > 2),
+            "AdaBoostClassifier of RandomForestClassifier is not supported",
+        ),
+        (
+            GradientBoostingClassifier(init=LogisticRegression(), n_estimators=2).fit(X, X[:, 0] > 2),
+            "GradientBoostingClassifier that starts at a LogisticRegression is not supported",
+        ),
+        (RandomForestRegressor(2).fit(X, X[:, :2]), "RandomForestRegressor with 2 outputs"),
         (LogisticRegression(), "LogisticRegression is not supported: expected one of"),
         (Stranger(), "Stranger is not supported: expected one of"),
         ("a model", "str is not supported; expected an Ensemble or a fitted DecisionTreeClassifier"),
@@ -143,6 +169,13 @@ class Stranger(BaseEstimator):
 def test_other_models_are_refused_with_the_reason(model, reason):
     with pytest.raises(UnsupportedModel, match=reason):
         read(model)
+
+
+def test_hard_votes_are_for_classifying_trees():
+    with pytest.raises(ValueError, match="votes='hard' is for trees and forests, got a GradientBoostingClassifier"):
+        read(GradientBoostingClassifier(n_estimators=2).fit(X, X[:, 0] > 2), votes="hard")
+    with pytest.raises(ValueError, match="votes='hard' is for classifiers, got a RandomForestRegressor"):
+        read(RandomForestRegressor(2).fit(X, X[:, 0]), votes="hard")
 
 
 def test_unknown_votes_are_refused():

@@ -204,13 +204,14 @@ bool Routes::goes_left(size_t node, double value, double threshold) const
 
 int32_t Trees::leaf_of(int32_t root, const double* row) const
 {
-    const bool plain = routes.missing_left.empty() && routes.category_set.empty();
+    const bool has_sets = !routes.category_set.empty();
     const TreeNode* at = &nodes[root];
     while (at->test != is_leaf)
     {
         const double value = single ? static_cast<double>(static_cast<float>(row[at->feature])) : row[at->feature];
-        const bool left = plain ? value <= at->threshold
-                                : routes.goes_left(static_cast<size_t>(at - nodes.data()), value, at->threshold);
+        bool left = value <= at->threshold;
+        if (has_sets || value != value)
+            left = routes.goes_left(static_cast<size_t>(at - nodes.data()), value, at->threshold);
         at = &nodes[left ? at->left : at->right];
     }
     return static_cast<int32_t>(at - nodes.data());

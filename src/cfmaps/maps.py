@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cfmaps import _check, _core, _tables, store, targets
+from cfmaps import _check, _core, store, targets
 from cfmaps._codes import Coder, InCategories
 from cfmaps._shapes import LikeRow, LikeRows, LikeSome
 from cfmaps.box_tree import BoxTree
@@ -23,8 +23,10 @@ from cfmaps.joined import Joined
 from cfmaps.lattice import Lattice
 from cfmaps.partition import Growth, Partition, Progress
 from cfmaps.readers import read
-from cfmaps.readers.outputs import native_outputs
+from cfmaps.readers.outputs import native_outputs, native_scores, rows_of
 from cfmaps.targets import Interval
+from cfmaps.verify import is_copy
+from cfmaps.verify import verify as check
 from cfmaps.views import View, Views, features_of
 
 _MOST_EXPLAINERS = 16
@@ -40,7 +42,8 @@ class CounterfactualMap:
     Parameters
     ----------
     model : estimator or Ensemble
-        A fitted scikit-learn DecisionTree, ExtraTree, RandomForest or ExtraTrees classifier.
+        A fitted tree model of scikit-learn: trees, forests, GradientBoosting,
+        HistGradientBoosting, AdaBoost, Bagging; classifiers and regressors.
     features : Features, optional
         What the columns are. Without it every column is a number, free on the whole line.
     votes : {"soft", "hard"}
@@ -48,6 +51,11 @@ class CounterfactualMap:
         ties to the smallest class.
     data : rows or frame, optional
         Typical rows, for distances weighted by their spread.
+    verify : bool or "auto"
+        Whether the model is first asked to predict rows on and beside its cuts, to be refused
+        should its trees say otherwise. "auto" does so once for each boosted or bagged model;
+        trees and forests of scikit-learn are copied as they are. Whatever this is,
+        ``predict`` has the last word on every answer.
 
     Examples
     --------
@@ -63,7 +71,17 @@ class CounterfactualMap:
 
     _model: Any  # alive, to be asked for its outputs
 
-    def __init__(self, model: Any, *, features: Features | None = None, votes: str = "soft", data: Any = None) -> None:
+    def __init__(
+        self,
+        model: Any,
+        *,
+        features: Features | None = None,
+        votes: str = "soft",
+        data: Any = None,
+        verify: bool | str = "auto",
+    ) -> None:
+        if verify not in (True, False, "auto"):
+            raise ValueError(f"verify must be True, False or 'auto', got {verify!r}")
         ensemble = read(model, votes=votes)
         if not isinstance(features, Features | None):
             raise TypeError(f"features must be a cfmaps.Features, got {type(features).__name__}")
@@ -76,6 +94,8 @@ class CounterfactualMap:
             _native_predict(model, ensemble, votes),
             _origin(model, votes),
         )
+        if verify is True or (verify == "auto" and not is_copy(model)):
+            check(model, ensemble, self._predict, native_scores(model, ensemble))
         self._model = None if votes == "hard" or isinstance(model, Ensemble) else model
 
     def _set_up(
@@ -418,12 +438,5 @@ def _native_predict(model: Any, ensemble: Ensemble, votes: str) -> Callable[[Flo
     """The model's own predict, or the ensemble's where the model has none that votes this way."""
     if votes == "hard" or isinstance(model, Ensemble):
         return lambda rows: np.asarray(ensemble.classes[ensemble.labels(rows)])
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return lambda rows: np.asarray(model.predict(rows))
-    return lambda rows: np.asarray(model.predict(_named_rows(rows, names)))
-
-
-def _named_rows(rows: FloatArray, names: Any) -> Any:
-    """A model fitted on a frame wants its names back."""
-    return _tables.frame(dict(zip(names, rows.T, strict=True)))
+    in_its_words = rows_of(model, ensemble)
+    return lambda rows: np.asarray(model.predict(in_its_words(rows)))

@@ -70,6 +70,17 @@ def _expit(x: float) -> float:
     return float(expit(x))
 
 
+def _expit_twice(x: float) -> float:
+    return _expit(2 * x)
+
+
+def _adaboost(x: float) -> float:
+    """The softmax of -x/2 and x/2 as scikit-learn takes it."""
+    halves = np.array([-x / 2, x / 2])
+    shares = np.exp(halves - halves.max())
+    return float((shares / shares.sum())[1])
+
+
 def _logistic32(x: float) -> float:
     """XGBoost's: in float32, and never of an exponential that overflows."""
     return float(np.float32(1) / (np.exp(np.float32(min(-x, 88.7))) + np.float32(1) + np.float32(1e-16)))
@@ -87,6 +98,8 @@ def _exp(x: float) -> float:
 LINKS: dict[str, Link] = {
     "identity": float,
     "expit": _expit,
+    "expit_twice": _expit_twice,
+    "adaboost": _adaboost,
     "logistic32": _logistic32,
     "logistic64": _logistic64,
     "exp": _exp,

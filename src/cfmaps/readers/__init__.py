@@ -11,7 +11,9 @@ def read(model: Any, *, votes: str = "soft") -> Ensemble:
 
     Parameters
     ----------
-    model : fitted scikit-learn tree or forest classifier, or Ensemble
+    model : fitted tree model of scikit-learn, or Ensemble
+        Trees, forests, GradientBoosting, HistGradientBoosting, AdaBoostClassifier, and Bagging
+        of trees; classifiers and regressors.
     votes : {"soft", "hard"}
         "soft" is what the model's own ``predict`` does. "hard": each tree votes for
         the class its leaf prefers, the majority wins, ties go to the first class.

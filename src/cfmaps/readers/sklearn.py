@@ -4,6 +4,7 @@ Since scikit-learn 1.3 a leaf stores the fractions ``predict_proba`` adds; they
 are used as stored, since normalising them again would change the last bit.
 """
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,76 +12,75 @@ import numpy.typing as npt
 
 from cfmaps.ensemble import Ensemble
 from cfmaps.errors import UnsupportedModel
+from cfmaps.readers.sklearn_trees import families, fitted, flat, names_of, takes_missing
 
-_TREES = {"DecisionTreeClassifier", "ExtraTreeClassifier"}
-_FORESTS = {"RandomForestClassifier", "ExtraTreesClassifier"}
-_WRAPPERS = {"Pipeline", "GridSearchCV", "RandomizedSearchCV", "CalibratedClassifierCV"}
+_CLASSIFIERS = {"DecisionTreeClassifier", "ExtraTreeClassifier", "RandomForestClassifier", "ExtraTreesClassifier"}
+_REGRESSORS = {"DecisionTreeRegressor", "ExtraTreeRegressor", "RandomForestRegressor", "ExtraTreesRegressor"}
+_FORESTS = {"RandomForestClassifier", "ExtraTreesClassifier", "RandomForestRegressor", "ExtraTreesRegressor"}
+# Which module reads what else is supported.
+_ELSEWHERE = {
+    "GradientBoostingClassifier": "sklearn_boosting",
+    "GradientBoostingRegressor": "sklearn_boosting",
+    "HistGradientBoostingClassifier": "sklearn_histogram",
+    "HistGradientBoostingRegressor": "sklearn_histogram",
+    "AdaBoostClassifier": "sklearn_adaboost",
+    "BaggingClassifier": "sklearn_bagging",
+    "BaggingRegressor": "sklearn_bagging",
+}
+_REASONS = {
+    "AdaBoostRegressor": "it predicts a weighted median of trees, which is no sum",
+    "IsolationForest": "it scores outliers, and has no classes to choose between",
+    "StackingClassifier": "its last step is no sum of trees",
+    "StackingRegressor": "its last step is no sum of trees",
+} | dict.fromkeys(
+    ["Pipeline", "GridSearchCV", "RandomizedSearchCV", "CalibratedClassifierCV"],
+    "pass the fitted tree model inside it, and rows as that estimator sees them",
+)
 
 
 def read(model: Any, *, votes: str) -> Ensemble:
-    """The ensemble of a fitted tree or forest classifier."""
-    families = {parent.__name__ for parent in type(model).__mro__ if parent.__module__.startswith("sklearn.")}
-    if families & _FORESTS:
-        estimators = _fitted(model, "estimators_")
-        trees, divisor = [estimator.tree_ for estimator in estimators], float(len(estimators))
-    elif families & _TREES:
-        trees, divisor = [_fitted(model, "tree_")], 1.0
-    else:
-        raise UnsupportedModel(f"{type(model).__name__} is not supported: {_reason(type(model).__name__)}")
+    """The ensemble of a fitted tree model."""
+    own = families(model)
+    if own & (_CLASSIFIERS | _REGRESSORS):
+        return _trees(model, is_forest=bool(own & _FORESTS), votes=votes)
+    module = next((_ELSEWHERE[family] for family in _ELSEWHERE if family in own), None)
+    if module is None:
+        name = type(model).__name__
+        expected = f"expected one of {', '.join(sorted(_CLASSIFIERS | _REGRESSORS | set(_ELSEWHERE)))}"
+        reason = next((_REASONS[family] for family in _REASONS if family in own), expected)
+        raise UnsupportedModel(f"{name} is not supported: {reason}")
+    if votes != "soft":
+        raise ValueError(f"votes={votes!r} is for trees and forests, got a {type(model).__name__}")
+    ensemble: Ensemble = import_module(f"cfmaps.readers.{module}").read(model)
+    return ensemble
+
+
+def _trees(model: Any, *, is_forest: bool, votes: str) -> Ensemble:
+    estimators = fitted(model, "estimators_") if is_forest else [model]
+    trees = [fitted(estimator, "tree_") for estimator in estimators]
     if model.n_outputs_ > 1:
         raise UnsupportedModel(f"{type(model).__name__} with {model.n_outputs_} outputs is not supported: expected one")
-    return _ensemble(model, trees, divisor=divisor, votes=votes)
-
-
-def _fitted(model: Any, attribute: str) -> Any:
-    if not hasattr(model, attribute):
-        raise ValueError(f"model must be fitted, got a {type(model).__name__} that is not: call fit first")
-    return getattr(model, attribute)
-
-
-def _reason(name: str) -> str:
-    if name in _WRAPPERS:
-        return "pass the fitted tree or forest inside it, and rows as that estimator sees them"
-    if name.endswith("Regressor"):
-        return "it predicts a number, expected a classifier"
-    if "Boost" in name:
-        return "boosted trees are not read yet, expected a single tree, a random forest or extra trees"
-    return f"expected one of {', '.join(sorted(_TREES | _FORESTS))}"
-
-
-def _ensemble(model: Any, trees: list[Any], *, divisor: float, votes: str) -> Ensemble:
-    nodes, value, counts = _flat(trees)
-    roots = np.cumsum(counts) - counts
-    left, right = nodes["left_child"], nodes["right_child"]
-    leaf = left < 0
-    shift = np.repeat(roots, counts)
-    names = getattr(model, "feature_names_in_", None)
+    nodes, value, _ = flat(trees)
+    if not takes_missing(estimators[0]):
+        del nodes["missing_left"]
     return Ensemble(
-        feature=np.where(leaf, -1, nodes["feature"]),
-        threshold=np.where(leaf, 0.0, nodes["threshold"]),
-        left=np.where(leaf, -1, left + shift),
-        right=np.where(leaf, -1, right + shift),
-        roots=roots,
+        **nodes,
         value=_one_vote(value) if votes == "hard" else value,
         init=np.zeros(value.shape[1]),
-        classes=model.classes_,
         n_features=int(model.n_features_in_),
-        divisor=1.0 if votes == "hard" else divisor,
-        link="" if votes == "hard" else "identity",
-        feature_names=None if names is None else tuple(map(str, names)),
+        divisor=float(len(trees)) if votes == "soft" else 1.0,
+        feature_names=names_of(model),
+        **_decision(model, votes),
     )
 
 
-def _flat(trees: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64], npt.NDArray[np.intp]]:
-    """All nodes as scikit-learn keeps them, what each adds, and how many each tree has.
-
-    A tree's state is its memory as it is; joining bytes is ten times faster than joining records.
-    """
-    states = [tree.__getstate__() for tree in trees]
-    nodes = [state["nodes"] for state in states]
-    value = np.concatenate([state["values"] for state in states])[:, 0, :]
-    joined = np.frombuffer(b"".join(nodes), dtype=nodes[0].dtype)
-    return joined, value, np.array([len(own) for own in nodes])
+def _decision(model: Any, votes: str) -> dict[str, Any]:
+    classes = getattr(model, "classes_", None)
+    if classes is not None:
+        return {"classes": classes, "link": "identity" if votes == "soft" else ""}
+    if votes != "soft":
+        raise ValueError(f"votes={votes!r} is for classifiers, got a {type(model).__name__}")
+    return {"classes": None, "rule": "value", "link": "identity"}
 
 
 def _one_vote(value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
