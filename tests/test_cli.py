@@ -186,7 +186,7 @@ BAD_ROWS = {
     "text": ("income,debt,age,owner\n1,2,3,0\n1,x,3,0\n", "line 3, column 'debt': expected a number, got 'x'"),
     "short line": ("income,debt,age,owner\n1,2,3\n", "line 2: expected 4 values, got 3"),
     "empty": ("", "is empty; expected a line of column names"),
-    "missing value": ("income,debt,age,owner\n1,,3,0\n", "'debt'] is nan"),
+    "infinite value": ("income,debt,age,owner\n1,inf,3,0\n", "'debt'] is inf"),
     "not whole": ("income,debt,age,owner\n1,2,3.5,0\n", "feature 'age': expected an integer, got 3.5"),
 }
 

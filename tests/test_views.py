@@ -51,7 +51,7 @@ def check_answers(cfmap, ensemble, features, rows, target, wanted):
 
 @pytest.mark.parametrize("allowed", [("keep",), ("keep", "set", "fill", "free")])
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_missing_values_and_categories_equal_enumeration(allowed, seed):
     rng = np.random.default_rng(seed)
     ensemble = random_ensemble(rng, n_features=3, n_trees=4, missing=True, categorical=(1,))
@@ -66,7 +66,7 @@ def test_missing_values_and_categories_equal_enumeration(allowed, seed):
 
 @pytest.mark.parametrize("rule", ["value", "bands", "argmax"])
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_intervals_equal_enumeration(rule, seed):
     rng = np.random.default_rng(seed)
     ensemble = random_ensemble(rng, rule=rule, n_features=2, missing=bool(rng.integers(2)))
