@@ -66,8 +66,8 @@ def refuses(call, error, message):
         (make_pipeline(StandardScaler(), MODEL), UnsupportedModel, "pass the fitted tree model inside it"),
         (LogisticRegression(), UnsupportedModel, "LogisticRegression is not supported: expected one of"),
         (DecisionTreeClassifier().fit(X, X[:, 3:]), UnsupportedModel, "with 2 outputs is not supported: expected one"),
-        (RandomForestClassifier, UnsupportedModel, "expected an Ensemble or a fitted"),
-        ("model.pkl", UnsupportedModel, "str is not supported"),
+        (RandomForestClassifier, UnsupportedModel, "expected an Ensemble, the path of a model file, or a fitted"),
+        ("model.pkl", FileNotFoundError, "No such file"),
         (None, UnsupportedModel, "NoneType is not supported"),
     ],
 )

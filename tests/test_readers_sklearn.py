@@ -160,7 +160,7 @@ class Stranger(BaseEstimator):
         (RandomForestRegressor(2).fit(X, X[:, :2]), "RandomForestRegressor with 2 outputs"),
         (LogisticRegression(), "LogisticRegression is not supported: expected one of"),
         (Stranger(), "Stranger is not supported: expected one of"),
-        ("a model", "str is not supported; expected an Ensemble or a fitted DecisionTreeClassifier"),
+        ({}, "dict is not supported; expected an Ensemble, the path of a model file, or a fitted tree model"),
         (None, "NoneType is not supported"),
         (DecisionTreeClassifier, "ABCMeta is not supported"),
         (DecisionTreeClassifier().fit(X, np.stack([X[:, 0] > 2, X[:, 1] > 2], axis=1)), "with 2 outputs"),

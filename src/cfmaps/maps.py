@@ -23,7 +23,7 @@ from cfmaps.joined import Joined
 from cfmaps.lattice import Lattice
 from cfmaps.partition import Growth, Partition, Progress
 from cfmaps.readers import read
-from cfmaps.readers.outputs import native_outputs, native_scores, rows_of
+from cfmaps.readers.outputs import Outputs, native_outputs, native_predict, native_scores
 from cfmaps.targets import Interval
 from cfmaps.verify import is_copy
 from cfmaps.verify import verify as check
@@ -41,9 +41,11 @@ class CounterfactualMap:
 
     Parameters
     ----------
-    model : estimator or Ensemble
-        A fitted tree model of scikit-learn: trees, forests, GradientBoosting,
-        HistGradientBoosting, AdaBoost, Bagging; classifiers and regressors.
+    model : estimator, Booster, path or Ensemble
+        A fitted tree model of scikit-learn (trees, forests, GradientBoosting,
+        HistGradientBoosting, AdaBoost, Bagging; classifiers and regressors), XGBoost,
+        LightGBM or CatBoost, or a file that one of the last three wrote: see
+        `cfmaps.readers.read`.
     features : Features, optional
         What the columns are. Without it every column is a number, free on the whole line.
     votes : {"soft", "hard"}
@@ -91,7 +93,7 @@ class CounterfactualMap:
             Partition(Lattice.of(ensemble, features)),
             names,
             data,
-            _native_predict(model, ensemble, votes),
+            native_predict(model, ensemble, votes),
             _origin(model, votes),
         )
         if verify is True or (verify == "auto" and not is_copy(model)):
@@ -103,7 +105,7 @@ class CounterfactualMap:
         partition: Partition,
         names: Sequence[str] | None,
         data: Any,
-        predict: Callable[[FloatArray], npt.NDArray[Any]],
+        predict: Outputs,
         origin: dict[str, Any],
     ) -> None:
         self.partition = partition
@@ -171,7 +173,7 @@ class CounterfactualMap:
             )
         cfmap = cls.__new__(cls)
         names = saved.features.columns if saved.about["named"] else None
-        predict = _native_predict(saved.ensemble if model is None else model, saved.ensemble, votes)
+        predict = native_predict(saved.ensemble if model is None else model, saved.ensemble, votes)
         cfmap._set_up(saved.partition, names, data, predict, saved.about)
         return cfmap
 
@@ -432,11 +434,3 @@ def _origin(model: Any, votes: str) -> dict[str, Any]:
     library = type(model).__module__.split(".")[0]
     version = getattr(sys.modules.get(library), "__version__", None)
     return {"model": type(model).__name__, "library": library, "library_version": version, "votes": votes}
-
-
-def _native_predict(model: Any, ensemble: Ensemble, votes: str) -> Callable[[FloatArray], npt.NDArray[Any]]:
-    """The model's own predict, or the ensemble's where the model has none that votes this way."""
-    if votes == "hard" or isinstance(model, Ensemble):
-        return lambda rows: np.asarray(ensemble.classes[ensemble.labels(rows)])
-    in_its_words = rows_of(model, ensemble)
-    return lambda rows: np.asarray(model.predict(in_its_words(rows)))

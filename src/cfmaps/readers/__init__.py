@@ -1,9 +1,14 @@
 """From a fitted model to an :class:`~cfmaps.ensemble.Ensemble`, one module per library."""
 
+import os
+from importlib import import_module
 from typing import Any
 
 from cfmaps.ensemble import Ensemble
 from cfmaps.errors import UnsupportedModel
+
+# Before scikit-learn, whose base classes their estimators share.
+_BOOSTERS = ("xgboost", "lightgbm", "catboost")
 
 
 def read(model: Any, *, votes: str = "soft") -> Ensemble:
@@ -11,9 +16,12 @@ def read(model: Any, *, votes: str = "soft") -> Ensemble:
 
     Parameters
     ----------
-    model : fitted tree model of scikit-learn, or Ensemble
-        Trees, forests, GradientBoosting, HistGradientBoosting, AdaBoostClassifier, and Bagging
-        of trees; classifiers and regressors.
+    model : fitted estimator or Booster, path of a model file, or Ensemble
+        Of scikit-learn: trees, forests, GradientBoosting, HistGradientBoosting,
+        AdaBoostClassifier, and Bagging of trees; classifiers and regressors. Of XGBoost:
+        gbtree and dart; of LightGBM: gbdt, dart and rf; of CatBoost: all growing policies.
+        Files: XGBoost JSON or UBJSON, LightGBM text, CatBoost JSON; their library need not
+        be installed.
     votes : {"soft", "hard"}
         "soft" is what the model's own ``predict`` does. "hard": each tree votes for
         the class its leaf prefers, the majority wins, ties go to the first class.
@@ -37,14 +45,29 @@ def read(model: Any, *, votes: str = "soft") -> Ensemble:
         if votes != "soft":
             raise ValueError(f"votes={votes!r} needs the model itself, got an Ensemble")
         return model
+    if isinstance(model, str | os.PathLike):
+        from cfmaps.readers import files
+
+        _expect_soft(votes, "a model file")
+        return files.read(model)
+    for library in _BOOSTERS:
+        if _comes_from(model, library):
+            _expect_soft(votes, library)
+            ensemble: Ensemble = import_module(f"cfmaps.readers.{library}").read(model)
+            return ensemble
     if _comes_from(model, "sklearn"):
         from cfmaps.readers import sklearn
 
         return sklearn.read(model, votes=votes)
     raise UnsupportedModel(
-        f"{type(model).__name__} is not supported; expected an Ensemble or a fitted DecisionTreeClassifier, "
-        "ExtraTreeClassifier, RandomForestClassifier or ExtraTreesClassifier of scikit-learn"
+        f"{type(model).__name__} is not supported; expected an Ensemble, the path of a model file, or a fitted tree "
+        "model of scikit-learn, XGBoost, LightGBM or CatBoost"
     )
+
+
+def _expect_soft(votes: str, what: str) -> None:
+    if votes != "soft":
+        raise ValueError(f"votes={votes!r} is for forests of scikit-learn, got {what}: its trees do not vote")
 
 
 def _comes_from(model: Any, library: str) -> bool:

@@ -85,7 +85,7 @@ def _decision(info: Document, n_groups: int) -> dict[str, Any]:
     if loss in _MULTICLASS:
         return {"rule": "argmax", "classes": _labels(info, n_groups)}
     if loss in _IDENTITY and n_groups == 1:
-        return {"rule": "value", "classes": None}
+        return {"rule": "value", "classes": None, "link": "identity"}
     raise UnsupportedModel(f"loss function {loss} is not supported: what predict makes of a score is not checked yet")
 
 

@@ -97,12 +97,14 @@ def _decision(head: Section, n_groups: int, classes: npt.NDArray[Any] | None) ->
     objective, *options = head.get("objective", "custom").split()
     settings = dict(option.partition(":")[::2] for option in options)
     if objective in ("binary", "cross_entropy"):
-        cut = above_half(float(settings.get("sigmoid", 1.0)))
-        return {"rule": "bands", "cuts": [cut], "classes": np.arange(2) if classes is None else _two(classes)}
+        steepness = float(settings.get("sigmoid", 1.0))
+        labels = np.arange(2) if classes is None else _two(classes)
+        link = "logistic64" if steepness == 1.0 else ""
+        return {"rule": "bands", "cuts": [above_half(steepness)], "classes": labels, "link": link}
     if objective == "multiclass":
         return {"rule": "softmax64", "classes": np.arange(n_groups) if classes is None else classes}
     if objective in _IDENTITY and "sqrt" not in settings and n_groups == 1 and classes is None:
-        return {"rule": "value", "classes": None}
+        return {"rule": "value", "classes": None, "link": "identity"}
     name = head.get("objective", "custom")
     raise UnsupportedModel(f"objective {name} is not supported: what predict makes of a score is not checked yet")
 

@@ -111,11 +111,12 @@ def _n_groups(learner: Document) -> int:
 def _decision(objective: str, n_groups: int) -> dict[str, Any]:
     """How scores become what predict returns."""
     if objective in _BINARY_CUTS:
-        return {"rule": "bands", "cuts": [_BINARY_CUTS[objective]], "classes": np.arange(2)}
+        link = "logistic32" if objective == "binary:logistic" else ""
+        return {"rule": "bands", "cuts": [_BINARY_CUTS[objective]], "classes": np.arange(2), "link": link}
     if objective in _SOFTMAX_RULES:
         return {"rule": _SOFTMAX_RULES[objective], "classes": np.arange(n_groups)}
     if objective in _IDENTITY and n_groups == 1:
-        return {"rule": "value", "classes": None}
+        return {"rule": "value", "classes": None, "link": "identity"}
     raise UnsupportedModel(f"objective {objective} is not supported: what predict makes of a score is not checked yet")
 
 
