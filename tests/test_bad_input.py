@@ -7,10 +7,10 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from sklearn.decomposition import PCA
 from sklearn.ensemble import AdaBoostRegressor, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from cfmaps import Binary, CounterfactualMap, Distance, Features, Integer, Numeric, OneHot, Ordinal, UnsupportedModel
@@ -63,7 +63,11 @@ def refuses(call, error, message):
         (RandomForestClassifier(), ValueError, "model must be fitted, got a RandomForestClassifier that is not"),
         (DecisionTreeClassifier(), ValueError, "model must be fitted, got a DecisionTreeClassifier that is not"),
         (AdaBoostRegressor(n_estimators=2).fit(X, X[:, 0]), UnsupportedModel, "it predicts a weighted median of trees"),
-        (make_pipeline(StandardScaler(), MODEL), UnsupportedModel, "pass the fitted tree model inside it"),
+        (
+            make_pipeline(PCA(), DecisionTreeClassifier()).fit(X, Y),
+            UnsupportedModel,
+            "a pipeline with PCA is not supported",
+        ),
         (LogisticRegression(), UnsupportedModel, "LogisticRegression is not supported: expected one of"),
         (DecisionTreeClassifier().fit(X, X[:, 3:]), UnsupportedModel, "with 2 outputs is not supported: expected one"),
         (RandomForestClassifier, UnsupportedModel, "expected an Ensemble, the path of a model file, or a fitted"),

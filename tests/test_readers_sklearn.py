@@ -19,7 +19,6 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from cfmaps.ensemble import Ensemble
@@ -141,10 +140,6 @@ class Stranger(BaseEstimator):
     [
         (AdaBoostRegressor(), "AdaBoostRegressor is not supported: it predicts a weighted median"),
         (IsolationForest(), "IsolationForest is not supported: it scores outliers"),
-        (
-            make_pipeline(DecisionTreeClassifier()),
-            "Pipeline is not supported: pass the fitted tree model inside it",
-        ),
         (
             BaggingClassifier(LogisticRegression()).fit(X, X[:, 0] > 2),
             "BaggingClassifier of LogisticRegression is not supported: expected single trees in it",

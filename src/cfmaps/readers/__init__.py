@@ -21,7 +21,7 @@ def read(model: Any, *, votes: str = "soft") -> Ensemble:
         AdaBoostClassifier, and Bagging of trees; classifiers and regressors. Of XGBoost:
         gbtree and dart; of LightGBM: gbdt, dart and rf; of CatBoost: all growing policies.
         Files: XGBoost JSON or UBJSON, LightGBM text, CatBoost JSON; their library need not
-        be installed.
+        be installed. A Pipeline of scikit-learn that ends in one of these: over its raw columns.
     votes : {"soft", "hard"}
         "soft" is what the model's own ``predict`` does. "hard": each tree votes for
         the class its leaf prefers, the majority wins, ties go to the first class.
@@ -55,6 +55,10 @@ def read(model: Any, *, votes: str = "soft") -> Ensemble:
             _expect_soft(votes, library)
             ensemble: Ensemble = import_module(f"cfmaps.readers.{library}").read(model)
             return ensemble
+    if is_pipeline(model):
+        from cfmaps.readers import pipeline
+
+        return pipeline.read(model, read(model[-1], votes=votes))
     if _comes_from(model, "sklearn"):
         from cfmaps.readers import sklearn
 
@@ -68,6 +72,11 @@ def read(model: Any, *, votes: str = "soft") -> Ensemble:
 def _expect_soft(votes: str, what: str) -> None:
     if votes != "soft":
         raise ValueError(f"votes={votes!r} is for forests of scikit-learn, got {what}: its trees do not vote")
+
+
+def is_pipeline(model: Any) -> bool:
+    """Whether a model is a Pipeline of scikit-learn."""
+    return any(parent.__name__ == "Pipeline" and _comes_from(model, "sklearn") for parent in type(model).__mro__)
 
 
 def _comes_from(model: Any, library: str) -> bool:

@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from cfmaps import _tables, targets
 from cfmaps.ensemble import Ensemble
+from cfmaps.readers import is_pipeline
+from cfmaps.readers.pipeline import RawRows
 from cfmaps.targets import Interval
 
 Outputs: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[Any]]
@@ -31,7 +33,7 @@ def native_predict(model: Any, ensemble: Ensemble, votes: str = "soft") -> Outpu
         output = _BY_LIBRARY[library](model, ensemble)
         return lambda rows: _labels_of(output(rows), ensemble)
     in_its_words = rows_of(model, ensemble)
-    return lambda rows: np.asarray(model.predict(in_its_words(rows)))
+    return lambda rows: np.ravel(model.predict(in_its_words(rows)))
 
 
 def native_outputs(model: Any, ensemble: Ensemble, target: Interval) -> Outputs:
@@ -61,6 +63,8 @@ def native_scores(model: Any, ensemble: Ensemble) -> Outputs | None:
 
 def rows_of(model: Any, ensemble: Ensemble) -> Callable[[npt.NDArray[np.float64]], Any]:
     """Rows of codes as the model was trained on: with its names, and with values where it takes no codes."""
+    if is_pipeline(model):
+        return RawRows.of(model, ensemble.categories)
     names = getattr(model, "feature_names_in_", None)
     if getattr(model, "_preprocessor", None) is not None and ensemble.categories:
         return lambda rows: _with_values(rows, names, ensemble)
