@@ -4,6 +4,7 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 VENV := .venv
 PEERS := build/.venv-peers
+AGES := build/.venv-oldest build/.venv-newest
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE $(shell find src cpp -type f \
 	-not -name '*.so' -not -path '*/__pycache__/*' -not -path 'cpp/tests/*')
@@ -13,13 +14,15 @@ WHEEL = $$(echo build/wheel/cfmaps-*.whl)
 unexport PYTHONPATH
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench reproduce sanitize sanitize-address sanitize-thread clean
+.PHONY: help demo test test-versions check bench bench-boosted reproduce sanitize sanitize-address sanitize-thread clean
 
 help:
 	@echo "make demo      train a forest, explain a few rows, draw the counterfactual map"
 	@echo "make test      build, install and run the whole test suite"
 	@echo "make check     format, lint, types and stub"
+	@echo "make test-versions   the suite with the oldest and the newest versions of the libraries"
 	@echo "make bench     time cfmaps beside its peers, one thread each"
+	@echo "make bench-boosted   the same on XGBoost and LightGBM models"
 	@echo "make reproduce the paper's tables and figures again; QUICK=1 in minutes"
 	@echo "make sanitize  the suite under ASan and UBSan, the threads under TSan"
 	@echo "make clean     remove what these targets made"
@@ -52,6 +55,20 @@ bench: $(PEERS)/.package $(PEERS)/.peers
 	@echo "== bench: cfmaps beside its peers, one thread each"
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(PEERS)/bin/python benchmarks/bench.py
 	@echo "make bench: done"
+
+bench-boosted: $(PEERS)/.package $(PEERS)/.peers
+	@echo "== bench-boosted: cfmaps beside treecf on boosted models, one thread each"
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(PEERS)/bin/python benchmarks/boosted.py
+	@echo "make bench-boosted: done"
+
+# Oldest are those of tests/oldest.txt, newest what pip finds.
+test-versions: $(addsuffix /.versions,$(AGES))
+	@for age in $(AGES); do \
+		echo "== test-versions: $$age"; \
+		$$age/bin/python -m pip list 2>/dev/null | grep -E "^(scikit-learn|numpy|pandas|xgboost|lightgbm|catboost)"; \
+		$$age/bin/python -m pytest -q -p no:cacheprovider --pyargs tests cfmaps || exit 1; \
+	done
+	@echo "make test-versions: the suite passes with the oldest and the newest"
 
 STUDY = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 PYTHONPATH=benchmarks:experiments:examples \
 	$(PEERS)/bin/python -W ignore
@@ -127,8 +144,14 @@ $(PEERS)/.peers: benchmarks/requirements-peers.txt | $(PEERS)/.package
 	@$(PEERS)/bin/python -m pip install --quiet -r $< || echo "the peers cannot be installed here: bench runs without them"
 	@touch $@
 
+$(addsuffix /.versions,$(AGES)): build/.venv-%/.versions: tests/oldest.txt build/wheel/.built | build/.venv-%/bin/python
+	@echo "== install: cfmaps and the $* versions of what it works with into build/.venv-$*"
+	@build/.venv-$*/bin/python -m pip install --quiet --upgrade "$(WHEEL)[test]" $(if $(filter oldest,$*),-c $<)
+	@build/.venv-$*/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)
+	@touch $@
+
 # Debian splits venv from Python; virtualenv does without it, wherever pip is.
-$(VENV)/bin/python $(PEERS)/bin/python: %/bin/python:
+$(VENV)/bin/python $(PEERS)/bin/python $(addsuffix /bin/python,$(AGES)): %/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python >= 3.11 is missing: apt-get install python3"; exit 1; }
 	@echo "== environment: $* with $(PYTHON)"
 	@mkdir -p $(@D)
