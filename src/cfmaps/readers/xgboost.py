@@ -162,6 +162,8 @@ class _Forest:
         order = Order.of(left, right, roots)
         split = _joined(trees, "split_conditions", np.float32)[order.nodes]
         leaf = order.left < 0
+        # Where a node tests a category, its split condition means nothing, and is NaN in some versions.
+        is_number = ~leaf & ~_joined(trees, "split_type", np.bool_)[order.nodes]
         weight = np.asarray(booster["weight_drop"]).astype(np.float32) if booster["name"] == "dart" else None
         return cls(
             model=model,
@@ -169,7 +171,7 @@ class _Forest:
             order=order,
             group=group,
             feature=np.where(leaf, -1, _joined(trees, "split_indices", np.int32)[order.nodes]),
-            threshold=np.where(leaf, 0.0, last_below(split)),
+            threshold=np.where(is_number, last_below(split), 0.0),
             missing_left=_joined(trees, "default_left", np.bool_)[order.nodes],
             value=np.where(leaf, split, np.float32(0)),
             weight=None if weight is None else weight[order.tree],
