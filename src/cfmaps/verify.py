@@ -121,11 +121,13 @@ def _chosen(ensemble: Ensemble) -> IntArray:
 
 def _values_at(ensemble: Ensemble, inner: IntArray) -> list[FloatArray]:
     """Values for the column that each node tests, one array per kind of probe; NaN where there is none."""
-    left, right = closed_sides(ensemble.threshold[inner], ensemble.number)
+    threshold = ensemble.threshold[inner]
+    left, right = closed_sides(threshold, ensemble.number)
     with np.errstate(all="ignore"):
         below = np.nextafter(left.astype(ensemble.number), ensemble.number(-np.inf)).astype(np.float64)
     kinds = [left, below, right, *(np.full(len(inner), value) for value in _SPECIAL)]
-    kinds = [np.where(np.isfinite(values), values, 0.0) for values in kinds]
+    # Beside an infinite threshold are numbers so large that a scaler before the model overflows.
+    kinds = [np.where(np.isfinite(values) & np.isfinite(threshold), values, 0.0) for values in kinds]
     if ensemble.category_set is not None:
         tests_set = ensemble.category_set[inner] >= 0
         codes = _codes_at(ensemble, inner)
