@@ -2,7 +2,26 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from cfmaps.alternatives import Alternatives
 from cfmaps.box_tree import BoxTree, Nearest
+from cfmaps.clauses import parse as parse_constraints
+from cfmaps.constraints import (
+    AllOf,
+    AnyOf,
+    Condition,
+    Constraint,
+    Decrease,
+    Forbid,
+    Freeze,
+    Implies,
+    Increase,
+    Linear,
+    MaxChanges,
+    Not,
+    Range,
+    Robust,
+    Step,
+)
 from cfmaps.distance import Distance
 from cfmaps.ensemble import Ensemble
 from cfmaps.errors import CorruptMap, NotConfirmed, UnsupportedModel
@@ -10,10 +29,14 @@ from cfmaps.explanation import Change, Explanation, Explanations, Region
 from cfmaps.features import Features
 from cfmaps.kinds import Binary, Categorical, Integer, Numeric, OneHot, Ordinal
 from cfmaps.lattice import Lattice
+from cfmaps.levers import Lever, Levers
 from cfmaps.maps import CounterfactualMap
+from cfmaps.mining import Suggestion, mine
 from cfmaps.partition import Boxes, Growth, Partition
+from cfmaps.plausibility import Isolation, Live, Near
+from cfmaps.prices import Price
 from cfmaps.records import load_explanations, save_explanations
-from cfmaps.targets import Interval
+from cfmaps.targets import Interval, Probability
 
 load = CounterfactualMap.load
 
@@ -23,31 +46,57 @@ except PackageNotFoundError:  # imported from a source tree that was never insta
     __version__ = "0+unknown"
 
 __all__ = [
+    "AllOf",
+    "Alternatives",
+    "AnyOf",
     "Binary",
     "BoxTree",
     "Boxes",
     "Categorical",
     "Change",
+    "Condition",
+    "Constraint",
     "CorruptMap",
     "CounterfactualMap",
+    "Decrease",
     "Distance",
     "Ensemble",
     "Explanation",
     "Explanations",
     "Features",
+    "Forbid",
+    "Freeze",
     "Growth",
+    "Implies",
+    "Increase",
     "Integer",
     "Interval",
+    "Isolation",
     "Lattice",
+    "Lever",
+    "Levers",
+    "Linear",
+    "Live",
+    "MaxChanges",
+    "Near",
     "Nearest",
+    "Not",
     "NotConfirmed",
     "Numeric",
     "OneHot",
     "Ordinal",
     "Partition",
+    "Price",
+    "Probability",
+    "Range",
     "Region",
+    "Robust",
+    "Step",
+    "Suggestion",
     "UnsupportedModel",
     "load",
     "load_explanations",
+    "mine",
+    "parse_constraints",
     "save_explanations",
 ]

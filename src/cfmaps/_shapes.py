@@ -28,7 +28,7 @@ class LikeRows:
             return _fitting(row, self._dtype)
         return self._framed(row[np.newaxis], slice(index, index + 1))
 
-    def _framed(self, rows: FloatArray, place: slice) -> Any:
+    def _framed(self, rows: FloatArray, place: slice | list[int]) -> Any:
         import narwhals as nw
 
         frame: Any = nw.from_native(self.frame, eager_only=True)
@@ -63,6 +63,20 @@ class LikeRow(LikeRows):
         if hasattr(given, "index"):
             answer.index = given.index
         return answer
+
+
+class LikeOneRow(LikeRow):
+    """The same for several answers to a single row."""
+
+    def all(self, rows: FloatArray) -> Any:
+        """All answers: an array, or a frame with the row's index repeated."""
+        if self.frame is None or not hasattr(self.frame, "columns"):
+            return _fitting(rows, self._dtype)
+        return self._framed(rows, [0] * len(rows))
+
+    def one(self, row: FloatArray, index: int) -> Any:
+        """One answer, as the row came."""
+        return super().one(row, 0)
 
 
 def _fitting(rows: FloatArray, dtype: Any) -> npt.NDArray[Any]:

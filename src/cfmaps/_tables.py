@@ -82,7 +82,8 @@ def frame(columns: Mapping[str, Any], like: Any = None, *, same_rows: bool = Fal
 
     backend: Any = installed() if like is None else nw.get_native_namespace(like)
     made = nw.from_dict({name: _plain(values) for name, values in columns.items()}, backend=backend).to_native()
-    if same_rows and hasattr(like, "index"):
+    # Several answers to one row have no index of their own.
+    if same_rows and hasattr(like, "index") and hasattr(like, "columns") and len(like) == len(made):
         made.index = like.index
     return made
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cfmaps import _check
 from cfmaps.features import Categorical, Feature, Features, OneHot
+from cfmaps.prices import Price
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Norm: TypeAlias = str | float
@@ -28,6 +29,9 @@ class Distance:
     norm : {"l1", "l2", "linf"} or number >= 1
     weights : array-like of shape (n_columns,), optional
         Positive and finite; all 1 when not given.
+    prices : mapping of feature to Price, optional
+        Gaps that are more than a difference: dearer upwards, with a fixed part, from a
+        function or a matrix of categories. The weight of the column multiplies them.
 
     Attributes
     ----------
@@ -42,12 +46,15 @@ class Distance:
 
     norm: Norm = "l1"
     weights: FloatArray | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict)
     p: float = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", _exponent(self.norm))
         if self.weights is not None:
             object.__setattr__(self, "weights", _positive(self.weights))
+        if any(not isinstance(price, Price) for price in self.prices.values()):
+            raise TypeError(f"prices must be a mapping of features to Price, got {self.prices!r}")
 
     @classmethod
     def resolve(
@@ -76,7 +83,9 @@ class Distance:
         array([0.25, 1.  ])
         """
         names = [f"x{i}" for i in range(columns)] if isinstance(columns, int) else list(columns)
+        prices: Mapping[str, Price] = {}
         if isinstance(norm, Distance):
+            prices = norm.prices
             if weights is not None:
                 raise ValueError("weights must not be given twice: the Distance brings its own")
             weights, norm = norm.weights, norm.norm
@@ -84,7 +93,7 @@ class Distance:
             weights = _inverse_spread(weights, data, len(names), None if isinstance(columns, int) else names)
         elif isinstance(weights, Mapping):
             weights = _by_name(weights, names)
-        distance = cls(norm, weights)
+        distance = cls(norm, weights, prices)
         if distance.weights is not None and len(distance.weights) != len(names):
             raise ValueError(f"weights must be {len(names)} numbers, one per column, got {len(distance.weights)}")
         return distance
@@ -93,7 +102,8 @@ class Distance:
         """The distance of rows, shapes (..., n_columns) to (...).
 
         With ``features``, a one-hot group that has a ``gap`` counts as one coordinate, a
-        change of a native category or of missingness as the gap of its feature.
+        change of a native category or of missingness as the gap of its feature, and
+        ``prices`` are those of the features; without, they cannot be told and count nothing.
         """
         before, after = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         moved = np.abs(before - after)
@@ -108,6 +118,8 @@ class Distance:
                 changed = moved[..., positions].any(axis=-1)
                 gaps[..., positions] = 0.0
                 gaps[..., positions[0]] = changed * entry.gap * self._column_weights(positions).max()
+            if entry.name in self.prices:
+                gaps[..., positions] = self._priced(entry, positions, before, after)
         return _norm(gaps, self.p)
 
     def category_costs(self, features: Features) -> tuple[FloatArray, ...]:
@@ -157,7 +169,24 @@ class Distance:
         costs, in_range = _changes(weights + (0.0,) * group.optional, group.gap, self.p)
         if not in_range:
             raise ValueError(f"weights and gap of feature {group.name!r} to the power {self.p:g} leave float64's range")
+        if group.name in self.prices:
+            return self.prices[group.name].group(group.name, group.columns, costs, self.p)
         return costs
+
+    def _priced(self, entry: Feature, positions: npt.NDArray[np.intp], x: FloatArray, y: FloatArray) -> FloatArray:
+        """The gaps of one feature with a price, on its first column."""
+        gaps = np.zeros((*np.broadcast_shapes(x.shape, y.shape)[:-1], len(positions)))
+        x, y = np.broadcast_arrays(x[..., positions], y[..., positions])
+        for place in np.ndindex(gaps.shape[:-1]):
+            old, new = x[place], y[place]
+            if isinstance(entry, OneHot):
+                places = [int(row.argmax()) if row.any() else len(row) for row in (old, new)]
+                powered = self._group_costs(entry, positions)[places[0], places[1]]
+                gaps[(*place, 0)] = powered if math.isinf(self.p) else powered ** (1 / self.p)
+            else:
+                weight = self._column_weights(positions)[0]
+                gaps[(*place, 0)] = weight * self.prices[entry.name].gaps(float(old[0]), new)[0]
+        return gaps
 
 
 def _moved(entry: Feature, before: FloatArray, after: FloatArray, moved: FloatArray) -> Any:

@@ -2,20 +2,22 @@
 
 import operator
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
-from cfmaps import _tables
+from cfmaps import _tables, _words
 from cfmaps._shapes import LikeRows
+from cfmaps.constraints import Constraint
 from cfmaps.distance import Distance, FloatArray
 from cfmaps.errors import NotConfirmed
 from cfmaps.features import Categorical, Feature, OneHot
 from cfmaps.lattice import Lattice
 from cfmaps.records import save_explanations
+from cfmaps.recourse import Recourse
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown")
 
@@ -60,6 +62,9 @@ class Question:
     shape: LikeRows
     # The model's own numbers for rows, where a target is about these and not about labels.
     outputs: Callable[[FloatArray], npt.NDArray[Any]] | None = None
+    # What answers under constraints, and the codes of the targets.
+    recourse: Recourse | None = None
+    codes: npt.NDArray[np.int32] | None = None
 
 
 class Explanations:
@@ -177,6 +182,8 @@ class Explanations:
 
     def _infima(self, which: slice) -> FloatArray:
         lattice, rows, cells = self._question.lattice, self._question.grid_rows[which], self._replies.cells[which]
+        if self._question.recourse is not None:  # what constraints leave of a cell has no closure of its own
+            return self.lower_bounds[which]
         closed = lattice.nearest_real(rows, np.maximum(cells, 0))
         measured = self._question.distance.between(rows, closed, features=lattice.features)
         moved = (cells >= 0).all(axis=1)
@@ -203,6 +210,9 @@ class Explanations:
                 f"predict gives {got!r} for the answer to row {row}, expected {wanted!r}, "
                 f"at {self._replies.points[row].tolist()}; was the model changed since it was read?"
             )
+        if self._question.recourse is not None:
+            for row in found:
+                self._question.recourse.confirm(self._question.grid_rows[row], self._replies.points[row])
         self._confirmed = True
 
     def __repr__(self) -> str:
@@ -274,6 +284,24 @@ class Explanation:
         return self._many._question.shape.one(self._point, self._index) if self._is_found else None
 
     @property
+    def violated(self) -> tuple[Constraint, ...]:
+        """The constraints that the query itself does not keep, so that it could not stay as it is."""
+        question = self._many._question
+        return () if question.recourse is None else question.recourse.broken(question.grid_rows[self._index])
+
+    @property
+    def conflict(self) -> tuple[Constraint, ...]:
+        """Where the status is "infeasible": constraints that together leave no answer; any answer needs one relaxed.
+
+        Without any of them there is an answer. Empty where the model, its features and the
+        distance alone leave none. Found by asking again, once for each constraint.
+        """
+        question = self._many._question
+        if self.status != "infeasible" or question.recourse is None or question.codes is None:
+            return ()
+        return question.recourse.conflict(question.grid_rows[self._index], int(question.codes[self._index]))
+
+    @property
     def region(self) -> Region | None:
         """A box around the counterfactual in which the model keeps the target; None without one."""
         question = self._many._question
@@ -310,6 +338,30 @@ class Explanation:
             steps.append((change, after - before))
             before = after
         return steps
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether constraints were asked for, so that the region need not keep them."""
+        recourse = self._many._question.recourse
+        return recourse is not None and bool(recourse.constraints)
+
+    def describe(self, units: Mapping[str, str] | None = None) -> str:
+        """What has to change, in plain sentences.
+
+        Without constraints every number may be anything between the values named: they are
+        the region's, all at once. ``units`` are put behind the numbers of their features.
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from cfmaps import CounterfactualMap, Features, Numeric
+        >>> model = DecisionTreeClassifier().fit([[20], [30], [50]], ["no", "yes", "no"])
+        >>> cfmap = CounterfactualMap(model, features=Features([Numeric("income")]))
+        >>> print(cfmap.explain([21]).describe({"income": "k"}))
+        The model says yes instead of no if income rises from 21 k to between 25.001 and 40 k. No smaller change does
+        (distance 4).
+        """
+        return _words.describe(self, units or {}, self._many._question.lattice.features.entries)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python values, ready for JSON."""

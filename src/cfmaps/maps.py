@@ -14,7 +14,10 @@ import numpy.typing as npt
 from cfmaps import _check, _core, store, targets
 from cfmaps._codes import Coder, InCategories
 from cfmaps._shapes import LikeRow, LikeRows, LikeSome
+from cfmaps.advice import Advice
 from cfmaps.box_tree import BoxTree
+from cfmaps.clauses import parse
+from cfmaps.constraints import Constraint, with_margin
 from cfmaps.distance import Distance, FloatArray, Norm
 from cfmaps.ensemble import Ensemble
 from cfmaps.explanation import Explanation, Explanations, Question
@@ -24,6 +27,7 @@ from cfmaps.lattice import Lattice
 from cfmaps.partition import Growth, Partition, Progress
 from cfmaps.readers import read
 from cfmaps.readers.outputs import Outputs, native_outputs, native_predict, native_scores
+from cfmaps.recourse import Recourse
 from cfmaps.targets import Interval
 from cfmaps.verify import is_copy
 from cfmaps.verify import verify as check
@@ -32,7 +36,7 @@ from cfmaps.views import View, Views, features_of
 _MOST_EXPLAINERS = 16
 
 
-class CounterfactualMap:
+class CounterfactualMap(Advice):
     """Globally optimal counterfactuals of one tree model.
 
     Returns at once: queries are answered cold, each leaves the map a little larger, and
@@ -120,7 +124,7 @@ class CounterfactualMap:
         self._model = None
         self._origin = origin
         self._codes = {label: code for code, label in enumerate(self.ensemble.classes.tolist())}
-        self._explainers: OrderedDict[Any, tuple[Distance, _core.Explainer]] = OrderedDict()
+        self._explainers: OrderedDict[Any, tuple[Distance, _core.Explainer | Recourse]] = OrderedDict()
         self._lock = Lock()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -204,6 +208,8 @@ class CounterfactualMap:
         target: Any = None,
         distance: Norm | Distance = "l1",
         weights: Any = None,
+        constraints: Any = (),
+        robust: Any = None,
         time_limit: float | None = None,
     ) -> Explanation:
         """The smallest change of one row that the model classifies as ``target``.
@@ -219,6 +225,13 @@ class CounterfactualMap:
         distance : {"l1", "l2", "linf"}, number >= 1, or Distance
         weights : array, mapping or {"range", "mad", "std"}, optional
             See `Distance.resolve`; spreads are those of the map's ``data``.
+        constraints : sequence of constraints, text or JSON, optional
+            What the answer must keep, exactly; see `cfmaps.constraints`. With them a row that
+            has the label already is its own answer only if it keeps them, and "infeasible"
+            comes with ``conflict``.
+        robust : number or mapping of feature to number, optional
+            The answer keeps its label wherever each number (or those named) moves by up to
+            this much, within the limits of its feature.
         time_limit : float, optional
             Seconds after which the search stops with what it has: status "feasible" or
             "unknown", and a certified ``lower_bound``.
@@ -234,7 +247,8 @@ class CounterfactualMap:
         row = _check.row(x, "x", n_columns, columns=self._names, missing=self.ensemble.takes_missing)
         shape: LikeRows = InCategories(LikeRow(x), self._coder, given) if self._coder else LikeRow(x)
         codes = np.array([self._code(target)], dtype=np.int32)
-        return self._ask_views(row.reshape(1, -1), codes, target, distance, weights, time_limit, 1, shape)[0]
+        kept = with_margin(constraints, robust)
+        return self._ask_views(row.reshape(1, -1), codes, target, distance, weights, kept, time_limit, 1, shape)[0]
 
     def explain_many(
         self,
@@ -243,6 +257,8 @@ class CounterfactualMap:
         target: Any = None,
         distance: Norm | Distance = "l1",
         weights: Any = None,
+        constraints: Any = (),
+        robust: Any = None,
         time_limit: float | None = None,
         n_threads: int | None = None,
     ) -> Explanations:
@@ -265,7 +281,8 @@ class CounterfactualMap:
         threads = min(_check.threads(n_threads, "n_threads"), len(rows))
         shape: LikeRows = InCategories(LikeRows(X), self._coder, given) if self._coder else LikeRows(X)
         codes = self._codes_of(target, len(rows))
-        return self._ask_views(rows, codes, target, distance, weights, time_limit, threads, shape)
+        kept = with_margin(constraints, robust)
+        return self._ask_views(rows, codes, target, distance, weights, kept, time_limit, threads, shape)
 
     def build(
         self,
@@ -321,6 +338,7 @@ class CounterfactualMap:
         target: Any,
         distance: Norm | Distance,
         weights: Any,
+        constraints: Any,
         time_limit: float | None,
         n_threads: int,
         shape: LikeRows,
@@ -329,7 +347,7 @@ class CounterfactualMap:
         has_missing = self.ensemble.takes_missing and bool(np.isnan(np.vdot(rows, rows)))
         interval = target if isinstance(target, Interval) else None
         if not has_missing and interval is None:
-            return self._ask(rows, codes, distance, weights, time_limit, n_threads, shape, None)
+            return self._ask(rows, codes, distance, weights, constraints, time_limit, n_threads, shape, None)
         missing = self._views.missingness.of(np.isnan(rows))
         patterns, which = np.unique(missing, axis=0, return_inverse=True)
         parts = []
@@ -337,7 +355,8 @@ class CounterfactualMap:
             chosen = np.flatnonzero(which.ravel() == k)
             view = self._views.get(pattern, interval, self._view_of(interval))
             some = shape if len(chosen) == len(rows) else LikeSome(shape, chosen)
-            answers = self._ask(rows[chosen], codes[chosen], distance, weights, time_limit, n_threads, some, view)
+            asked = (rows[chosen], codes[chosen], distance, weights, constraints, time_limit, n_threads, some, view)
+            answers = self._ask(*asked)
             parts.append((chosen, answers))
         if len(parts) == 1:
             return parts[0][1]
@@ -362,41 +381,57 @@ class CounterfactualMap:
         codes: npt.NDArray[np.int32],
         distance: Norm | Distance,
         weights: Any,
+        constraints: Any,
         time_limit: float | None,
         n_threads: int,
         shape: LikeRows,
         view: View | None,
     ) -> Explanations:
         seconds = _check.seconds(time_limit, "time_limit")
-        measure, explainer = self._explainer(distance, weights, view)
+        measure, explainer = self._explainer(distance, weights, constraints, view)
         self.features.check_rows(rows)
-        partition = self.partition if view is None else view.partition
-        lattice = partition.lattice
-        grid_rows = lattice.round(rows)
+        grid_rows = (self.partition if view is None else view.partition).lattice.round(rows)
         replies = explainer.ask(grid_rows, codes, seconds, n_threads)
+        recourse = explainer if isinstance(explainer, Recourse) else None
+        return Explanations(self._question(measure, recourse, view, rows, grid_rows, codes, shape), replies)
+
+    def _question(
+        self,
+        measure: Distance,
+        recourse: Recourse | None,
+        view: View | None,
+        rows: FloatArray,
+        grid_rows: FloatArray,
+        codes: npt.NDArray[np.int32],
+        shape: LikeRows,
+    ) -> Question:
+        partition = self.partition if view is None else view.partition
+        lattice, region = partition.lattice, partition.region
         # What the caller does to its array later must not change what was asked.
-        question = Question(
-            lattice, measure, self.classes, self._predict, partition.region, rows.copy(), grid_rows, shape
-        )
-        if view is not None:
-            question.classes, question.predict, question.outputs = view.classes, view.predict, view.outputs
-        return Explanations(question, replies)
+        kept = (rows.copy(), grid_rows, shape)
+        if view is None:
+            return Question(lattice, measure, self.classes, self._predict, region, *kept, None, recourse, codes)
+        return Question(lattice, measure, view.classes, view.predict, region, *kept, view.outputs, recourse, codes)
 
     def _explainer(
-        self, distance: Norm | Distance, weights: Any, view: View | None
-    ) -> tuple[Distance, _core.Explainer]:
-        """The distance as the core wants it, kept for the next query that asks for the same."""
+        self, distance: Norm | Distance, weights: Any, constraints: Any = (), view: View | None = None
+    ) -> tuple[Distance, _core.Explainer | Recourse]:
+        """The distance and constraints as the core wants them, kept for the next query that asks for the same."""
         explainers = self._explainers if view is None else view.explainers
         partition = self.partition if view is None else view.partition
-        asked = (distance, weights)
+        rules = constraints if isinstance(constraints, str | tuple) else tuple(constraints)
+        asked = (distance, weights, rules)
         is_key = isinstance(distance, str | float | int) and (weights is None or isinstance(weights, str))
+        is_key = is_key and not any(isinstance(rule, dict | list) for rule in rules)
         with self._lock:
             if is_key and asked in explainers:
                 return explainers[asked]
         measure = Distance.resolve(distance, weights, self.features.columns, data=self._data)
-        key = (measure.p, None if measure.weights is None else measure.weights.tobytes())
+        kept = tuple(parse(rules))
+        prices = id(measure.prices) if measure.prices else None  # the measure that is kept keeps them alive
+        key = (measure.p, None if measure.weights is None else measure.weights.tobytes(), prices, kept)
         with self._lock:
-            found = explainers.get(key) or (measure, partition.explainer(measure))
+            found = explainers.get(key) or (measure, _made(partition, measure, kept))
             explainers[asked if is_key else key] = explainers[key] = found
             while len(explainers) > _MOST_EXPLAINERS:
                 explainers.popitem(last=False)
@@ -434,3 +469,9 @@ def _origin(model: Any, votes: str) -> dict[str, Any]:
     library = type(model).__module__.split(".")[0]
     version = getattr(sys.modules.get(library), "__version__", None)
     return {"model": type(model).__name__, "library": library, "library_version": version, "votes": votes}
+
+
+def _made(partition: Partition, measure: Distance, constraints: tuple[Constraint, ...]) -> _core.Explainer | Recourse:
+    if constraints or measure.prices:
+        return Recourse(partition, measure, constraints)
+    return partition.explainer(measure)

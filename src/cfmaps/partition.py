@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,11 +180,21 @@ class Partition:
 
     def explainer(self, distance: Distance) -> _core.Explainer:
         """The core's answering machine for one distance."""
+        return _core.Explainer(self._map, *self._measure(distance))
+
+    def advisor(self, distance: Distance, rules: _core.Rules, further: Sequence["Partition"] = ()) -> _core.Advisor:
+        """The same under rules; each further partition, over the same features, has to say its second label."""
+        labels, others = np.ones(len(further), dtype=np.int32), np.zeros(len(further), dtype=bool)
+        maps = [partition._map for partition in further]
+        return _core.Advisor(self._map, rules, *self._measure(distance), maps, labels, others)
+
+    def _measure(self, distance: Distance) -> tuple[float, FloatArray, list[FloatArray], list[FloatArray]]:
         n_columns = self.lattice.features.n_columns
         weights = np.ones(n_columns) if distance.weights is None else distance.weights
         # Only other powers than these are measured in a unit that the maximum norm finds.
-        largest = None if distance.p in (1.0, 2.0, np.inf) else Distance("linf", distance.weights)
-        return _core.Explainer(self._map, distance.p, weights, self._costs(distance), self._costs(largest))
+        is_plain = distance.p in (1.0, 2.0, np.inf)
+        largest = None if is_plain else Distance("linf", distance.weights, distance.prices)
+        return distance.p, weights, self._costs(distance), self._costs(largest)
 
     def _costs(self, distance: Distance | None) -> list[FloatArray]:
         if distance is None:

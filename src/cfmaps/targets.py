@@ -64,6 +64,15 @@ class Interval:
         return np.asarray((low <= exact) & (exact <= high))
 
 
+def Probability(label: Any, *, at_least: float | None = None, at_most: float | None = None) -> Interval:
+    """The probability of a class lies at or above, or at or below, a number.
+
+    >>> Probability("yes", at_least=0.8)
+    Interval(low=0.8, high=None, label='yes')
+    """
+    return Interval(at_least, at_most, label=label)
+
+
 def _expit(x: float) -> float:
     from scipy.special import expit
 

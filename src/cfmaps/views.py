@@ -15,6 +15,7 @@ from cfmaps.ensemble import Ensemble
 from cfmaps.features import Categorical, Features, Numeric, OneHot
 from cfmaps.lattice import Lattice
 from cfmaps.partition import Partition
+from cfmaps.recourse import Recourse
 from cfmaps.targets import Interval, banded
 
 _MOST_VIEWS = 16
@@ -45,7 +46,7 @@ class View:
         self, partition: Partition, classes: npt.NDArray[Any], predict: Predict, outputs: Predict | None = None
     ) -> None:
         self.partition, self.classes, self.predict, self.outputs = partition, classes, predict, outputs
-        self.explainers: OrderedDict[Any, tuple[Distance, _core.Explainer]] = OrderedDict()
+        self.explainers: OrderedDict[Any, tuple[Distance, _core.Explainer | Recourse]] = OrderedDict()
 
 
 class Missingness:
