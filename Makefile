@@ -25,6 +25,8 @@ help:
 	@echo "make bench-boosted   the same on XGBoost and LightGBM models"
 	@echo "make reproduce the paper's tables and figures again; QUICK=1 in minutes"
 	@echo "make sanitize  the suite under ASan and UBSan, the threads under TSan"
+	@echo "make docs      the site, in build/docs"
+	@echo "make wheels    a wheel for every Python that is supported, and a minimal test of each"
 	@echo "make clean     remove what these targets made"
 
 demo: $(VENV)/.package $(VENV)/.plot
@@ -34,8 +36,8 @@ demo: $(VENV)/.package $(VENV)/.plot
 
 # pytest's closing line is the last word.
 test: $(VENV)/.package $(VENV)/.test
-	@echo "== test: tests, README and docstrings, against the installed package"
-	@$(BIN)/python -m pytest --pyargs tests README.md cfmaps
+	@echo "== test: tests, README, docs and docstrings, against the installed package"
+	@$(BIN)/python -m pytest --pyargs tests README.md docs cfmaps
 
 check: $(VENV)/.package $(VENV)/.test $(VENV)/.dev
 	@echo "== check: format"
@@ -113,8 +115,32 @@ sanitize-thread: $(VENV)/.dev
 	@$(BIN)/cmake --build build/tsan
 	@TSAN_OPTIONS=halt_on_error=1 $(STEADY) $(BIN)/ctest --test-dir build/tsan --output-on-failure --no-tests=error
 
+# ---- site and wheels ----
+
+.PHONY: docs wheels
+
+docs: $(VENV)/.package $(VENV)/.docs
+	@echo "== docs: docs into build/docs, warnings are errors"
+	@$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
+	@echo "make docs: build/docs/index.html"
+
+WHEELS := $(foreach version,3.11 3.12 3.13,build/wheels/$(version)/.tested)
+
+wheels: $(WHEELS)
+	@echo "make wheels: done"
+
+# Where several Pythons are managed side by side, the newest of each version is asked for.
+$(WHEELS): build/wheels/%/.tested: $(SOURCES) tests/minimal.py
+	@echo "== wheel for Python $*"
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@PYENV_VERSION=$$(pyenv latest $* 2>/dev/null) python$* -m venv $(@D)/venv
+	@$(@D)/venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir $(@D) .
+	@$(@D)/venv/bin/python -m pip install --quiet $(@D)/cfmaps-*.whl
+	@$(@D)/venv/bin/python tests/minimal.py
+	@touch $@
+
 clean:
-	@rm -rf build dist demo $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf build dist demo docs/api.rst docs/auto_gallery docs/generated $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@echo "make clean: done"
 
 # ---- environments ----
@@ -134,7 +160,7 @@ $(VENV)/.package $(PEERS)/.package: %/.package: build/wheel/.built | %/bin/pytho
 	@$*/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)
 	@touch $@
 
-$(VENV)/.plot $(VENV)/.test $(VENV)/.dev: $(VENV)/.%: pyproject.toml | $(VENV)/.package
+$(VENV)/.plot $(VENV)/.test $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.package
 	@echo "== install: what cfmaps[$*] needs into $(VENV)"
 	@$(BIN)/python -m pip install --quiet "$(WHEEL)[$*]" $(if $(filter dev,$*),cmake ninja)
 	@touch $@

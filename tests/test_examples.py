@@ -34,3 +34,11 @@ def test_the_demo_names_its_files_and_says_how_it_went(demo):
 def test_the_demo_explains_as_many_rows_as_it_was_asked_to(demo):
     _, printed = demo
     assert [line.split(":")[0] for line in printed.splitlines() if line.startswith("row ")] == ["row 0", "row 1"]
+
+
+def test_the_audits_write_a_page_each(tmp_path):
+    small = ["--trees", "10", "--rows", "60", "--folder", str(tmp_path)]
+    done = subprocess.run([sys.executable, str(EXAMPLES / "audits.py"), *small], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "By age group" in (tmp_path / "compas.html").read_text(encoding="utf-8")
+    assert "By Delinquency group" in (tmp_path / "fico.html").read_text(encoding="utf-8")

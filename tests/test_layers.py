@@ -50,7 +50,7 @@ LAYERS = [
     {"maps", "advice"},
     {"plot"},
     {"audit", "_report"},
-    {"cli"},
+    {"cli", "adapters"},
 ]
 RANKS = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 

@@ -75,3 +75,16 @@ def test_a_missing_number_is_null(tmp_path):
 def test_an_unknown_ending_is_refused(tmp_path, explanations):
     with pytest.raises(ValueError, match=r"path must end in one of \.json, \.jsonl, \.csv, \.parquet, got '.*\.xlsx'"):
         explanations.save(tmp_path / "a.xlsx")
+
+
+@pytest.mark.parametrize("kind", [".csv", ".json", ".jsonl"])
+def test_a_stream_is_written_as_it_comes(tmp_path, kind):
+    path = tmp_path / f"stream{kind}"
+
+    def stream():
+        for number in range(20_000):
+            yield {"row": number, "status": "optimal"}
+        assert path.stat().st_size > 10_000
+
+    cfmaps.save_explanations(path, stream())
+    assert len(cfmaps.load_explanations(path)) == 20_000

@@ -3,21 +3,21 @@
 import base64
 import html
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cfmaps import plot
-from cfmaps._tables import shown
+from cfmaps._tables import shown, table
 
 if TYPE_CHECKING:
     from cfmaps.audit import Audit
 
 _STYLE = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; display: block; overflow-x: auto; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 0.85rem; display: block; overflow-x: auto; }
 caption { text-align: left; padding-bottom: 0.3rem; }
-th, td { padding: 0.25rem 0.7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #8886; }
+th, td { padding: 0.25rem 0.55rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #8886; }
 th:first-child, td:first-child { text-align: left; }
 figure { margin: 1.5rem 0; } figcaption { font-size: 0.9rem; } img { max-width: 100%; }
 """
@@ -37,6 +37,7 @@ def page(audit: "Audit", title: str) -> str:
         f"<h1>{html.escape(title)}</h1>",
         f"<p>The smallest change that brings each row to {html.escape(target)}: global optima, each confirmed by the "
         f"model. {html.escape(_provenance(audit))}</p>",
+        f"<p>{html.escape(_asked(audit))}</p>",
         _summary(audit),
         *(_group(audit, name) for name in audit.groups),
         "<h2>What changes</h2>",
@@ -69,10 +70,23 @@ def _provenance(audit: "Audit") -> str:
     return f"Model: {origin['model']} of {origin['library']}{version}, {audit.cfmap.ensemble.n_trees} trees."
 
 
+def _asked(audit: "Audit") -> str:
+    """What a cost is, and what had to hold."""
+    asked = dict(audit.question)
+    measure, weights = asked.pop("distance", "l1"), asked.pop("weights", None)
+    norm = f"the {measure} norm" if isinstance(measure, str | int | float) else f"measured by {measure}"
+    units = "in the columns' own units" if weights is None else f"weighted by {weights}"
+    told = [
+        f"A cost is {norm} of the change, {units}.",
+        *(f"{name.replace('_', ' ')}: {value}." for name, value in asked.items() if value is not None),
+    ]
+    return " ".join(told)
+
+
 def _summary(audit: "Audit") -> str:
     found = audit.summary()
     rows = [(text, _number(found[name], share=name.startswith("share"))) for name, text in _SUMMARY.items()]
-    return _table("All rows", ("", ""), rows)
+    return table("All rows", (), rows)
 
 
 def _group(audit: "Audit", name: str) -> str:
@@ -93,7 +107,7 @@ def _group_table(audit: "Audit", name: str) -> str:
         )
         for one in audit.by_group(name)
     ]  # fmt: skip
-    return _table(f"By {name}: costs of those with an answer; ratio and gap against the largest group", header, rows)
+    return table(f"By {name}: costs of those with an answer; ratio and gap against the largest group", header, rows)
 
 
 def _changes(audit: "Audit") -> str:
@@ -105,7 +119,7 @@ def _changes(audit: "Audit") -> str:
         )
         for one in audit.changes()[:20]
     ]  # fmt: skip
-    return _table("Features that change, most frequent first", header, rows)
+    return table("Features that change, most frequent first", header, rows)
 
 
 def _flippable(audit: "Audit") -> str:
@@ -114,13 +128,14 @@ def _flippable(audit: "Audit") -> str:
         (str(one["row"]), shown(one["from"]), shown(one["to"]), _number(one["distance"]), one["changes"])
         for one in audit.most_flippable()
     ]
-    return _table("The rows whose decision is nearest to flipping", header, rows)
+    return table("The rows whose decision is nearest to flipping", header, rows)
 
 
 def _with_interval(found: Mapping[str, Any], value: str, ends: str) -> str:
     if found[value] is None:
         return "-"
-    return f"{_number(found[value])} [{_number(found[f'{ends}_low'])}, {_number(found[f'{ends}_high'])}]"
+    low, high = (f"{found[f'{ends}_{end}']:.3g}" for end in ("low", "high"))
+    return f"{_number(found[value])} [{low}, {high}]"
 
 
 def _number(value: Any, *, share: bool = False) -> str:
@@ -129,17 +144,6 @@ def _number(value: Any, *, share: bool = False) -> str:
     if share:
         return f"{100 * value:.1f} %"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def line(tag: str, cells: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    head = f"<thead>{line('th', header)}</thead>" if any(header) else ""
-    body = "".join(line("td", row) for row in rows)
-    return (
-        f'<table><caption style="text-align:left">{html.escape(caption)}</caption>{head}<tbody>{body}</tbody></table>'
-    )
 
 
 def _figure(caption: str, draw: Callable[[Any], Any], text: str = "") -> str:

@@ -47,7 +47,7 @@ def shown(value: Any) -> str:
 def html(explanation: "Explanation") -> str:
     """The headline and the changes as an HTML table."""
     rows = [(change.feature, shown(change.before), shown(change.after)) for change in explanation.changes()]
-    return _table(headline(explanation), ("feature", "now", "instead"), rows)
+    return table(headline(explanation), ("feature", "now", "instead") if rows else (), rows)
 
 
 def html_of_many(explanations: "Explanations") -> str:
@@ -58,19 +58,47 @@ def html_of_many(explanations: "Explanations") -> str:
     ]
     more = f", the first {_MOST_ROWS}" if len(explanations) > _MOST_ROWS else ""
     header = ("row", "status", "source", "target", "distance", "changes")
-    return _table(f"{explanations!r}{more}", header, rows)
+    return table(f"{explanations!r}{more}", header, rows)
 
 
-def _table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def html_of_map(cfmap: Any) -> str:
+    """Model, columns and state of a map as HTML tables."""
+    origin, version = cfmap.origin, cfmap.origin.get("library_version")
+    about = [
+        ("model", f"{origin['model']} of {origin['library']}{f' {version}' if version else ''}"),
+        ("trees", f"{cfmap.ensemble.n_trees:,}"),
+        ("classes", ", ".join(shown(label) for label in cfmap.classes.tolist()[:_MOST_ROWS])),
+        ("map", "complete" if cfmap.is_complete else "growing with every question"),
+        ("memory", f"{cfmap.partition.n_bytes:,} bytes"),
+    ]
+    rows = [(entry.name, type(entry).__name__, _limits(entry)) for entry in list(cfmap.features)[:_MOST_ROWS]]
+    more = f", the first {_MOST_ROWS}" if len(cfmap.features) > _MOST_ROWS else ""
+    columns = table(f"{len(cfmap.features)} features{more}", ("feature", "kind", "may be"), rows)
+    return table("CounterfactualMap", (), about) + columns
+
+
+def _limits(entry: Any) -> str:
+    if hasattr(entry, "values"):
+        return ", ".join(map(shown, entry.values))
+    if len(entry.columns) > 1:
+        return ", ".join(entry.columns)
+    low, high = getattr(entry, "low", None), getattr(entry, "high", None)
+    return " ".join(
+        [*(["from", shown(low)] if low is not None else []), *(["to", shown(high)] if high is not None else [])]
+    )
+
+
+def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table without styles; without a header where that is empty."""
+
     # Colours are left to the page, so that the table is readable on light and dark ground.
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{_html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
     body = "".join(line("td", row) for row in rows)
-    return (
-        f'<table><caption style="text-align:left">{_html.escape(caption)}</caption>'
-        f"<thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
-    )
+    head = f"<thead>{line('th', header)}</thead>" if header else ""
+    caption = f'<caption style="text-align:left;white-space:nowrap">{_html.escape(caption)}</caption>'
+    return f"<table>{caption}{head}<tbody>{body}</tbody></table>"
 
 
 def frame(columns: Mapping[str, Any], like: Any = None, *, same_rows: bool = False) -> Any:

@@ -45,7 +45,7 @@ def audit(
     seed : int
         Of the bootstrap.
     **question
-        What else `CounterfactualMap.explain_many` takes: distance, weights, constraints, time_limit.
+        What else `CounterfactualMap.explain_many` takes: distance, weights, time_limit.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def audit(
     needs = np.ones(len(boundary), dtype=bool) if target is None else boundary.sources != target
     asked = boundary if target is None else cfmap.explain_many(_rows(X, needs), target=target, **question)
     members = {name: _members(name, values, len(boundary))[needs] for name, values in (groups or {}).items()}
-    return Audit(cfmap, target, asked, np.flatnonzero(needs), boundary, members, n_bootstrap, seed)
+    return Audit(cfmap, target, question, asked, np.flatnonzero(needs), boundary, members, n_bootstrap, seed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +72,8 @@ class Audit:
 
     Attributes
     ----------
-    cfmap, target
-        What was asked, and for.
+    cfmap, target, question
+        What was asked, for what, and how.
     explanations : Explanations
         Of the rows that need a change.
     rows : int array
@@ -86,6 +86,7 @@ class Audit:
 
     cfmap: Any
     target: Any
+    question: dict[str, Any]
     explanations: Explanations
     rows: npt.NDArray[np.intp]
     boundary: Explanations

@@ -464,6 +464,11 @@ class CounterfactualMap(Advice):
         state = "complete" if self.is_complete else "growing"
         return f"CounterfactualMap({self.ensemble.n_trees} trees, {len(self.features)} features, {state})"
 
+    def _repr_html_(self) -> str:
+        from cfmaps._tables import html_of_map
+
+        return html_of_map(self)
+
 
 def _origin(model: Any, votes: str) -> dict[str, Any]:
     library = type(model).__module__.split(".")[0]

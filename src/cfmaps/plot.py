@@ -132,7 +132,7 @@ def distances(many: Explanations, *, by: Any = None, bins: int = 20, ax: Any = N
     groups = np.array(["all rows"] * len(many)) if by is None else np.asarray(by).astype(str)
     names = sorted(set(groups))
     parts = [many.distances[found & (groups == name)] for name in names]
-    fills = ax.hist(parts, bins=bins, stacked=True, label=names, edgecolor=_ink(), linewidth=0.6)[2]
+    fills = ax.hist(parts, bins=bins, stacked=True, label=names, edgecolor="black", linewidth=0.6)[2]
     for place, patches in enumerate(fills if len(names) > 1 else [fills]):
         for patch in patches:
             patch.set(facecolor=GREYS[place % len(GREYS)], hatch=HATCHES[place % len(HATCHES)])
@@ -156,7 +156,7 @@ def changed_features(many: Explanations, *, ax: Any = None) -> Any:
     for place, (way, counts) in enumerate(ways.items()):
         widths = np.array([counts[name] for name in names], dtype=float)
         if widths.any():
-            look = {"facecolor": GREYS[place], "hatch": HATCHES[place], "edgecolor": _ink(), "linewidth": 0.6}
+            look = {"facecolor": GREYS[place], "hatch": HATCHES[place], "edgecolor": "black", "linewidth": 0.6}
             ax.barh(names, widths, left=start, label=way, **look)
         start += widths
     if names:
@@ -275,7 +275,7 @@ def _priced(explanation: Explanation) -> tuple[list[Change], npt.NDArray[np.floa
 
 def _bars(ax: Any, names: Sequence[str], widths: Any, start: Any) -> None:
     places = np.arange(len(names))
-    ax.barh(places, widths, left=start, facecolor=GREYS[0], edgecolor=_ink(), linewidth=0.8)
+    ax.barh(places, widths, left=start, facecolor=GREYS[0], edgecolor="black", linewidth=0.8)
     ax.set_yticks(places, names)
     ax.invert_yaxis()
 

@@ -21,6 +21,8 @@ _LABELS = ("source", "target")
 def save_explanations(path: str | os.PathLike[str], explanations: Iterable[Any]) -> None:
     """Write explanations as the ending of the path says: .json, .jsonl, .csv or .parquet.
 
+    All but Parquet are written one by one, so that an iterator of any length will do.
+
     Tables have a column ``query.NAME`` and ``counterfactual.NAME`` for each column of the
     model; lists are JSON text in them. Numbers keep every digit.
 
@@ -38,10 +40,10 @@ def save_explanations(path: str | os.PathLike[str], explanations: Iterable[Any])
     ...     load_explanations(folder + "/answers.csv") == [record]
     True
     """
-    records = [as_record(one) for one in explanations]
     kind = _kind(path)
+    records = (as_record(one) for one in explanations)
     if kind == ".parquet":
-        _table(records).write_parquet(path)
+        _table(list(records)).write_parquet(path)
         return
     with open(path, "w", encoding="utf-8", newline="") as file:
         write(file, records, kind)
@@ -140,7 +142,9 @@ def _cell(name: str, value: Any) -> Any:
         return ""
     if isinstance(value, str) and name in _LABELS:
         return value if value and _from_cell(name, value) == value else json.dumps(value)
-    return json.dumps(value) if isinstance(value, bool | float) else value
+    if isinstance(value, bool):
+        return json.dumps(value)
+    return repr(value) if isinstance(value, float) else value
 
 
 def _from_cell(name: str, cell: str) -> Any:

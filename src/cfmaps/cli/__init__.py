@@ -8,7 +8,7 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ def build(
     _say(found, as_json, f"{path}: {growth.n_nodes:,} nodes, {growth.n_boxes:,} boxes, {how}")
 
 
-@main.command(epilog="Example: cfmaps explain model.cfmap rows.csv --target good --distance l2 -o answers.csv")
+@main.command(epilog="Example: cfmaps explain model.cfmap rows.csv --target good --distance l2")
 @_model
 @click.argument("rows", type=click.Path())
 @_question
@@ -129,7 +129,7 @@ def explain(model: str, rows: str, output: str | None, form: str | None, as_json
     """
     cfmap = _opened(model, asked)
     question = _asked(cfmap, **asked)
-    source = Rows(rows, cfmap.features.columns, named=cfmap.has_names)
+    source = _rows_of(cfmap, rows)
     form = "json" if as_json else form or ("table" if sys.stdout.isatty() else "csv")
     counts = dict.fromkeys(("optimal", "feasible", "infeasible", "unknown"), 0)
 
@@ -165,9 +165,7 @@ def audit(
 
     cfmap = _opened(model, asked)
     question = _asked(cfmap, **asked)
-    source = Rows(
-        rows, cfmap.features.columns, named=cfmap.has_names, also=[g for g in groups if not _is_column(cfmap, g)]
-    )
+    source = _rows_of(cfmap, rows, also=[name for name in groups if not _is_column(cfmap, name)])
     X, others = source.all()
     if not len(X):
         raise ValueError(f"{rows} has no rows to audit")
@@ -205,7 +203,7 @@ def plot(
     """Draw an answer (waterfall), a slice of the map through a case, or the answers to all ROWS."""
     cfmap = _opened(model, asked)
     question = _asked(cfmap, **asked)
-    X, _ = Rows(rows, cfmap.features.columns, named=cfmap.has_names).all()
+    X, _ = _rows_of(cfmap, rows).all()
     if row >= len(X):
         raise ValueError(f"--row must be below {len(X)}, the rows of {rows}, got {row}")
     draw(cfmap, X, kind, row, columns or None, question).figure.savefig(output, dpi=150)
@@ -264,6 +262,14 @@ def _opened(model: str, asked: dict[str, Any]) -> cfmaps.CounterfactualMap:
     return open_map(model, features=features, trust_pickle=asked.pop("trust_pickle"))
 
 
+def _rows_of(cfmap: cfmaps.CounterfactualMap, path: str, also: Sequence[str] = ()) -> Rows:
+    """The rows of a file in the columns of the map, categories in the values they have there."""
+    features = cfmap.features
+    entries: list[Any] = list(features)
+    categories = {entry.name: entry.categories for entry in entries if not getattr(entry, "are_codes", True)}
+    return Rows(path, features.columns, named=cfmap.has_names, also=also, categories=categories)
+
+
 def _is_column(cfmap: cfmaps.CounterfactualMap, name: str) -> bool:
     return cfmap.has_names and name in cfmap.features.columns
 
@@ -296,7 +302,7 @@ def _asked(
     if isinstance(scale, str):
         if data is None:
             raise ValueError(f"--weights {scale} needs --data, rows to measure it on")
-        rows, _ = Rows(data, cfmap.features.columns, named=cfmap.has_names).all()
+        rows, _ = _rows_of(cfmap, data).all()
         measure = cfmaps.Distance.resolve(norm, scale, cfmap.features.columns, data=rows)
         norm, scale = measure, None
     return {"target": _label(cfmap, target), "distance": norm, "weights": scale, "time_limit": time_limit}

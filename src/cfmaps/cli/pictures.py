@@ -28,7 +28,7 @@ def draw(
     if kind in _SLICES:
         if columns is None:
             raise ValueError(f"--kind {kind} needs --columns NAME NAME")
-        asked = {name: question[name] for name in ("target", "distance")}
+        asked = {name: value for name, value in question.items() if name not in ("weights", "time_limit")}
         return plot.plane(cfmap, X[row], columns, show=kind, **asked)
     if kind == "waterfall":
         return plot.waterfall(cfmap.explain(X[row], **question))

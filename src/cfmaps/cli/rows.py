@@ -4,7 +4,7 @@ import csv
 import itertools
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 Line: TypeAlias = tuple[int, list[Any]]
 
 AT_ONCE = 1000
@@ -36,6 +35,8 @@ class Rows:
         for them, in the file's order.
     also : sequence of str
         Further columns to keep as text, see ``others``.
+    categories : mapping of name to sequence
+        The values of columns that hold no numbers.
 
     Attributes
     ----------
@@ -49,20 +50,24 @@ class Rows:
     columns: Sequence[str]
     named: bool = True
     also: Sequence[str] = ()
+    categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
     others: dict[str, list[Any]] = field(default_factory=dict)
 
-    def chunks(self, size: int = AT_ONCE) -> Iterator[FloatArray]:
-        """Arrays of up to ``size`` rows in the wanted columns; a cell without a value is NaN."""
+    def chunks(self, size: int = AT_ONCE) -> Iterator[npt.NDArray[Any]]:
+        """Arrays of up to ``size`` rows in the wanted columns; a cell without a value is NaN or None."""
+        readers = [self._category(name) if name in self.categories else self._number for name in self.columns]
         with _lines(self.path) as (header, lines):
             places, also = self._places(header), [_place(name, header, self.path) for name in self.also]
             while chunk := list(itertools.islice(lines, size)):
                 self.others = {name: [row[k] for _, row in chunk] for name, k in zip(self.also, also, strict=True)}
-                yield np.array([[self._number(header, line, row, k) for k in places] for line, row in chunk])
+                cells = list(zip(readers, places, strict=True))
+                rows = [[read(header[k], line, row[k]) for read, k in cells] for line, row in chunk]
+                yield np.array(rows, dtype=object if self.categories else np.float64)
 
-    def all(self) -> tuple[FloatArray, dict[str, list[Any]]]:
+    def all(self) -> tuple[npt.NDArray[Any], dict[str, list[Any]]]:
         """Every row, and the text of every further column."""
-        chunks: list[FloatArray] = [np.empty((0, len(self.columns)))]
+        chunks: list[npt.NDArray[Any]] = [np.empty((0, len(self.columns)))]
         others: dict[str, list[Any]] = {name: [] for name in self.also}
         for chunk in self.chunks():
             chunks.append(chunk)
@@ -80,15 +85,30 @@ class Rows:
         self.ignored = [name for name in header if name not in {*self.columns, *self.also}]
         return places
 
-    def _number(self, header: Sequence[str], line: int, row: Sequence[Any], place: int) -> float:
-        value = row[place]
+    def _number(self, column: str, line: int, value: Any) -> float:
         try:
             return float(value)
         except (TypeError, ValueError):
-            if value is None or str(value).strip().lower() in _MISSING:
+            if _is_missing(value):
                 return float("nan")
-            where = f"{self.path} line {line}, column {header[place]!r}"
-            raise ValueError(f"{where}: expected a number, got {value!r}") from None
+            raise ValueError(f"{self.path} line {line}, column {column!r}: expected a number, got {value!r}") from None
+
+    def _category(self, name: str) -> Callable[[str, int, Any], Any]:
+        known = {str(value): value for value in self.categories[name]}
+
+        def read(column: str, line: int, value: Any) -> Any:
+            if str(value) in known:
+                return known[str(value)]
+            if _is_missing(value):
+                return None
+            where = f"{self.path} line {line}, column {column!r}"
+            raise ValueError(f"{where}: expected one of {', '.join(known)}, got {value!r}")
+
+        return read
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or str(value).strip().lower() in _MISSING
 
 
 def _place(name: str, header: Sequence[str], path: str) -> int:
