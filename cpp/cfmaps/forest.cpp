@@ -1,15 +1,12 @@
 #include "forest.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <deque>
 #include <numeric>
 
 namespace cfmaps
 {
 namespace
 {
-constexpr uint32_t most_pair_classes = 8;
 constexpr int32_t outside = -1;
 constexpr size_t most_row_bytes = size_t{128} << 20;
 
@@ -28,168 +25,26 @@ struct Use
 };
 }  // namespace
 
-Lanes::Lanes(const Trees& trees)
-    : n_classes(trees.n_classes()), bands(trees.rule == Rule::bands), pairs(!bands && n_classes <= most_pair_classes),
-      n_lanes(bands   ? 1
-              : pairs ? std::max(1u, n_classes * (n_classes - 1) / 2)
-                      : n_classes)
-{
-}
-
-void Lanes::margins(const double* scores, double* out) const
-{
-    if (bands)
-        *out = *scores;
-    else if (!pairs)
-        std::copy(scores, scores + n_classes, out);
-    else if (n_classes < 2)
-        *out = 0;
-    else
-        for (uint32_t second = 1; second < n_classes; ++second)
-            for (uint32_t first = 0; first < second; ++first)
-                out[pair(first, second)] = scores[first] - scores[second];
-}
-
 class ForestBuilder
 {
 public:
     explicit ForestBuilder(Forest& forest)
-        : forest_(forest), n_lanes_(forest.lanes.n_lanes), box_(whole_box(forest.lattice)), margins_(n_lanes_)
+        : forest_(forest), n_lanes_(forest.lanes.n_lanes), units_(forest.trees, forest.lanes),
+          box_(whole_box(forest.lattice))
     {
     }
 
     void build()
     {
-        measure();
-        forest_.constants.resize(n_lanes_);
-        in_units(constant_sums().data(), forest_.constants.data());
+        forest_.slack = units_.slack();
+        forest_.lanes.cuts = units_.cuts();
+        forest_.constants = units_.constants();
         for (int32_t root : forest_.trees.roots)
             add_tree(root);
         fill_rows();
     }
 
 private:
-    /// Chooses the unit of the integers, and bounds what rounding, theirs and the model's, can do to a sum.
-    void measure()
-    {
-        const Trees& trees = forest_.trees;
-        size_sums();
-        // Neither a lane's sum over all trees nor a tree's spread over all lanes may overflow.
-        unit_ = std::exp2(std::floor(std::log2(std::exp2(28) / std::max({largest_sum_, widest_tree_ / 2, 1e-290}))));
-        if (!is_exact())
-        {
-            const double slack = rounding() * unit_ + static_cast<double>(trees.roots.size() + 1) * 0.5001 + 1;
-            forest_.slack = static_cast<int32_t>(std::min(std::ceil(slack) + 1, 2e9));
-        }
-        for (double cut : trees.cuts)
-            forest_.lanes.cuts.push_back(in_units(cut));
-    }
-
-    /// The most that sums of absolute margins may come to, in a lane; and those of one tree, over all lanes.
-    void size_sums()
-    {
-        const Trees& trees = forest_.trees;
-        const size_t n_trees = trees.roots.size();
-        const std::vector<uint32_t> tree_of = trees_of_nodes();
-        std::vector<double> most(n_trees * n_lanes_), score(n_trees), sums(n_lanes_);
-        for (size_t node = 0; node < trees.nodes.size(); ++node)
-        {
-            if (trees.nodes[node].test != is_leaf)
-                continue;
-            const size_t tree = tree_of[node];
-            forest_.lanes.margins(trees.scores_of(node), margins_.data());
-            raise(&most[tree * n_lanes_], margins_.data(), n_lanes_);
-            for (size_t k = 0; k < trees.n_scores(); ++k)
-                raise(&score[tree], trees.scores_of(node) + k, 1);
-        }
-        forest_.lanes.margins(constant_sums().data(), margins_.data());
-        raise(sums.data(), margins_.data(), n_lanes_);
-        for (const double& start : trees.init)
-            raise(&largest_score_, &start, 1);
-        largest_score_ = std::accumulate(score.begin(), score.end(), largest_score_);
-        for (size_t tree = 0; tree < n_trees; ++tree)
-        {
-            const double* of_tree = &most[tree * n_lanes_];
-            widest_tree_ = std::max(widest_tree_, std::accumulate(of_tree, of_tree + n_lanes_, 0.0));
-            for (uint32_t lane = 0; lane < n_lanes_; ++lane)
-                sums[lane] += of_tree[lane];
-        }
-        largest_sum_ = *std::max_element(sums.begin(), sums.end());
-    }
-
-    static void raise(double* most, const double* values, size_t n)
-    {
-        for (size_t k = 0; k < n; ++k)
-            most[k] = std::max(most[k], std::abs(values[k]));
-    }
-
-    /// Parents come before their children.
-    std::vector<uint32_t> trees_of_nodes() const
-    {
-        const Trees& trees = forest_.trees;
-        std::vector<uint32_t> tree_of(trees.nodes.size());
-        for (size_t tree = 0; tree < trees.roots.size(); ++tree)
-            tree_of[trees.roots[tree]] = static_cast<uint32_t>(tree);
-        for (size_t node = 0; node < trees.nodes.size(); ++node)
-            if (trees.nodes[node].test != is_leaf)
-                tree_of[trees.nodes[node].left] = tree_of[trees.nodes[node].right] = tree_of[node];
-        return tree_of;
-    }
-
-    /// What all sums start with. A bias is added after all, but tells classes apart as if it came before.
-    std::vector<double> constant_sums() const
-    {
-        const Trees& trees = forest_.trees;
-        std::vector<double> sums(trees.init);
-        for (size_t score = 0; score < sums.size() && trees.rule != Rule::bands; ++score)
-            sums[score] += trees.bias_of(score) * trees.divisor / trees.scale;
-        return sums;
-    }
-
-    /// How far the model's sums, and what it makes of them, may be from the exact ones that a lane stands for.
-    double rounding() const
-    {
-        const Trees& trees = forest_.trees;
-        double largest_bias = 0;
-        for (double bias : trees.bias)
-            largest_bias = std::max(largest_bias, std::abs(bias) * trees.divisor / trees.scale);
-        const double of_one = trees.single_sums ? 0x1p-24 : 0x1p-53;
-        const double n_steps = static_cast<double>(trees.roots.size()) + 8;
-        const double relative = n_steps * of_one / (1 - std::min(n_steps * of_one, 0.5));
-        const double of_score = relative * (largest_score_ + 2 * largest_bias) * 1.001;
-        return (forest_.lanes.pairs ? 2 : 1) * of_score + softmax_margin(trees) * trees.divisor / trees.scale;
-    }
-
-    /// Whether every value is a whole number of units: then sums are exact here and in the model, and no division
-    /// by the number of trees can bring two different sums together.
-    bool is_exact() const
-    {
-        const Trees& trees = forest_.trees;
-        if (trees.rule == Rule::softmax || !trees.bias.empty() || largest_score_ * unit_ > 0x1p+48 ||
-            (trees.single_sums && (largest_score_ * unit_ > 0x1p+22 || trees.divisor != 1 || trees.scale != 1)))
-            return false;
-        const auto whole = [this](double value) { return std::trunc(value * unit_) == value * unit_; };
-        for (size_t node = 0; node < trees.nodes.size(); ++node)
-            if (trees.nodes[node].test == is_leaf)
-                if (!std::all_of(trees.scores_of(node), trees.scores_of(node) + trees.n_scores(), whole))
-                    return false;
-        return std::all_of(trees.init.begin(), trees.init.end(), whole);
-    }
-
-    /// The least whole number of units that reaches a cut.
-    int64_t in_units(double cut) const
-    {
-        const double scaled = std::ceil(std::clamp(cut * unit_, -0x1p+40, 0x1p+40));
-        return static_cast<int64_t>(scaled) + (cut > 0 && scaled == 0);
-    }
-
-    void in_units(const double* scores, int32_t* out)
-    {
-        forest_.lanes.margins(scores, margins_.data());
-        for (uint32_t lane = 0; lane < n_lanes_; ++lane)
-            out[lane] = static_cast<int32_t>(margins_[lane] * unit_ + (margins_[lane] < 0 ? -0.5 : 0.5));
-    }
-
     void add_tree(int32_t root)
     {
         simple_.clear();
@@ -229,7 +84,7 @@ private:
             node = sides.left ? nodes[node].left : nodes[node].right;
         }
         const int32_t leaf = add_simple({-1, -1, -1});
-        in_units(forest_.trees.scores_of(node), &low_[leaf * n_lanes_]);
+        units_.measure(forest_.trees.scores_of(node), &low_[leaf * n_lanes_]);
         std::copy_n(&low_[leaf * n_lanes_], n_lanes_, &high_[leaf * n_lanes_]);
         return leaf;
     }
@@ -420,11 +275,8 @@ private:
 
     Forest& forest_;
     uint32_t n_lanes_;
-    double unit_ = 1;
-    double largest_sum_ = 0, widest_tree_ = 0;  // of a lane, and of a tree over all lanes
-    double largest_score_ = 0;                  // what the addends of one score may come to
+    Units units_;
     std::vector<uint64_t> box_;
-    std::vector<double> margins_;
     std::vector<Simple> simple_;
     std::vector<int32_t> low_, high_;
     std::vector<int32_t> place_;  // of a simple node: among the inner nodes, or ~ its leaf

@@ -2,7 +2,7 @@
 // The forest as the search reads it: trees cut into pieces of at most 64 leaves, a bit each; for every cell at which
 // a box may begin or end, the leaves still reachable; leaf margins in integers, so that sums of bounds are exact.
 
-#include "trees.hpp"
+#include "units.hpp"
 
 #include <limits>
 
@@ -18,22 +18,6 @@ struct Inner
     Leaves left_leaves, right_leaves;
     uint32_t test;
     uint8_t left, right;  // inner nodes of the piece, or no_inner below which is one leaf
-};
-
-/// Which sums decide between classes: one lane for every pair, or one for every class when pairs are too many; for
-/// bands the only score itself.
-struct Lanes
-{
-    uint32_t n_classes;
-    bool bands, pairs;
-    uint32_t n_lanes;
-    std::vector<int64_t> cuts = {};  // bands, in the integers of the lane: at or above means the cut is reached
-
-    explicit Lanes(const Trees& trees);
-    /// Lane of the pair first < second.
-    uint32_t pair(uint32_t first, uint32_t second) const { return second * (second - 1) / 2 + first; }
-    /// The lanes of a row of sums: how far the first class of each pair is ahead.
-    void margins(const double* scores, double* out) const;
 };
 
 class Forest
