@@ -185,3 +185,27 @@ def test_the_region_of_a_point_keeps_its_label(forest):
         assert ((lower <= x) & (x <= upper)).all()
         corners = np.where(np.random.default_rng(2).random((50, 5)) < 0.5, lower, upper)
         assert (forest.predict(np.clip(corners, -1e30, 1e30)) == label).all()
+
+
+@pytest.mark.parametrize("norm", ["l1", 1.5, "l2", "linf"])
+def test_among_cells_that_rounding_makes_equally_dear_the_nearest_wins_on_every_map(norm):
+    X = np.arange(12.0)[:, np.newaxis]
+    model = DecisionTreeClassifier().fit(X, [0, 1, 0, 0, 1, 0, 1, 1, 0, 0, 2, 2])
+    whole = CounterfactualMap(model)
+    whole.build()
+    for cfmap in (whole, CounterfactualMap(model)):
+        assert cfmap.explain([2.36e31], target=1, distance=norm).counterfactual.item() == 7.5
+        assert cfmap.explain([-2.36e31], target=1, distance=norm).counterfactual.item() == np.nextafter(
+            np.float32(0.5), np.float32(1)
+        )
+
+
+def test_a_stopped_question_leaves_nothing_behind(forest):
+    rows = load_breast_cancer().data[:30, :5]
+    expected = CounterfactualMap(forest).explain_many(rows)
+    partial = CounterfactualMap(forest)
+    partial.build(max_nodes=5_000)
+    for row, distance in zip(rows, expected.distances, strict=True):
+        for seconds in (0.0, 1e-5, 1e-4):
+            assert partial.explain(row, time_limit=seconds).lower_bound <= distance
+        assert partial.explain(row).distance == distance

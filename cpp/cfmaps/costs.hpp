@@ -90,6 +90,13 @@ public:
     const double& cell(size_t axis, uint32_t cell) const { return cost_[lattice_.cell_start[axis] + cell]; }
     uint32_t home(size_t axis) const { return home_[axis]; }
     const std::vector<uint32_t>& homes() const { return home_; }
+    /// Orders the cells of an axis among equal costs, which rounding makes of a huge number's: those nearer home first.
+    uint32_t steps(size_t axis, uint32_t cell) const
+    {
+        if (!lattice_.is_ordered(axis))
+            return cell;
+        return cell > home_[axis] ? 2 * (cell - home_[axis]) - 1 : 2 * (home_[axis] - cell);
+    }
     /// Whether the row lies in its home cells; a value beyond the limits of its axis does not.
     bool is_inside() const { return is_inside_; }
     const Norm& norm() const { return norm_; }

@@ -26,6 +26,7 @@ Answer Search::nearest(const double* row, int32_t target, Clock::time_point dead
     limits_ = &limits;
     deadline_ = deadline;
     visited_ = evaluated_ = 0;
+    is_diving_ = false;  // a search that was stopped may have left it
     row_ = row;
     costs_.prepare(row);
     Answer answer;
@@ -129,13 +130,7 @@ void Search::deepen(Answer& answer)
 Candidate Search::dive()
 {
     is_diving_ = true;
-    try
-    {
-        pass(Candidate{.total = infinity});
-    }
-    catch (const MetOpenLeaf&)
-    {
-    }
+    pass(Candidate{.total = infinity});
     is_diving_ = false;
     return best_;
 }

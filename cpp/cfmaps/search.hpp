@@ -20,7 +20,7 @@ enum class Status : int8_t
     unknown,     // stopped early without an answer; the bound is certified
 };
 
-/// A point, by the costs and cells of its axes. Answers are ordered by total cost, then by costs and cells, axis by
+/// A point, by the costs and cells of its axes. Answers are ordered by total cost, then by costs and steps, axis by
 /// axis: so the answer to a query is one point, whatever the map has grown and whichever thread asks.
 struct Candidate
 {
@@ -82,9 +82,6 @@ private:
         uint32_t id, place;
     };
     struct Stopped
-    {
-    };
-    struct MetOpenLeaf
     {
     };
 

@@ -16,7 +16,7 @@ Search::Frame& Search::frame(size_t depth)
 void Search::enter_open(uint32_t open_id)
 {
     if (is_diving_)
-        throw MetOpenLeaf{};
+        return waiting_.clear();
     Frame& top = frame(0);
     top.box = whole_box(lattice_);
     for (uint32_t id = 0; id != open_id;)

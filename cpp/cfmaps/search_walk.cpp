@@ -143,7 +143,7 @@ void Search::undo_to(size_t trail)
     }
 }
 
-/// With equal totals, costs and cells decide, axis by axis: those of a box bound those of all its points.
+/// With equal totals, costs and then steps decide, axis by axis: those of a box bound those of all its points.
 bool Search::may_win_tie(const uint32_t* cells, uint32_t axis, uint32_t cell) const
 {
     for (uint32_t other = 0; other < cells_.size(); ++other)
@@ -156,7 +156,7 @@ bool Search::may_win_tie(const uint32_t* cells, uint32_t axis, uint32_t cell) co
     {
         const uint32_t here = other == axis ? cell : cells[other];
         if (here != best_.cells[other])
-            return here < best_.cells[other];
+            return costs_.steps(other, here) < costs_.steps(other, best_.cells[other]);
     }
     return false;
 }
