@@ -45,6 +45,7 @@ def text(plan: Plan, store: Store, lines: Lines) -> str:
         section(
             "Figure 3: latency of a query by norm",
             picture("latency.png", "Milliseconds per query in three norms"),
+            "Bars are means over seeds, whiskers the fastest and the slowest seed.\n",
             tables.latency(lines),
         ),
         section(
