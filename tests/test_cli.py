@@ -329,3 +329,25 @@ def test_the_commands_of_the_readme_work_after_its_code(tmp_path, monkeypatch):
     for command in commands:
         found = run(*command.split("#")[0].split()[1:])
         assert found.exit_code == 0, (command, found.stderr)
+
+
+def test_model_files_are_read_as_they_are(tmp_path):
+    import lightgbm
+    import xgboost
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    boosted = xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(X, y)
+    boosted.save_model(tmp_path / "boosted.json")
+    leaves = lightgbm.LGBMClassifier(n_estimators=5, verbosity=-1).fit(X, y)
+    leaves.booster_.save_model(tmp_path / "leaves.txt")
+    np.savetxt(tmp_path / "rows.csv", X[:20], delimiter=",", header="a,b,c", comments="", fmt="%.17g")
+    for name, model in (("boosted.json", boosted), ("leaves.txt", leaves)):
+        assert run("build", tmp_path / name, "-o", tmp_path / "m.cfmap").exit_code == 0
+        assert cfmaps.load(tmp_path / "m.cfmap", model=model).origin["model"] == name
+        columns = tmp_path / "rows.csv"
+        if name == "leaves.txt":
+            columns.write_text(columns.read_text().replace("a,b,c", "Column_0,Column_1,Column_2"))
+        found = json.loads(run("explain", tmp_path / "m.cfmap", columns, "--json").stdout)
+        points = np.array([list(record["counterfactual"].values()) for record in found])
+        assert (model.predict(points) != model.predict(X[:20])).all()

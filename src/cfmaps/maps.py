@@ -471,6 +471,8 @@ class CounterfactualMap(Advice):
 
 
 def _origin(model: Any, votes: str) -> dict[str, Any]:
+    if isinstance(model, str | os.PathLike):
+        return {"model": os.path.basename(model), "library": "file", "library_version": None, "votes": votes}
     library = type(model).__module__.split(".")[0]
     version = getattr(sys.modules.get(library), "__version__", None)
     return {"model": type(model).__name__, "library": library, "library_version": version, "votes": votes}
