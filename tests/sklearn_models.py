@@ -18,6 +18,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 from threadpoolctl import threadpool_limits
 
 N_ROWS = 400
+# Before scikit-learn 1.6 the default was another algorithm.
+SAMME = {"algorithm": "SAMME"} if AdaBoostClassifier().get_params().get("algorithm") == "SAMME.R" else {}
 
 
 def table(seed, *, missing=False, categories=False):
@@ -109,7 +111,7 @@ def tasks():
             ),
             "poisson": lambda: fitted(HistGradientBoostingRegressor(max_iter=40, loss="poisson"), 14, n_classes=0),
         },
-        "AdaBoost": _two_to_five(lambda: AdaBoostClassifier(shallow, n_estimators=50, random_state=0)),
+        "AdaBoost": _two_to_five(lambda: AdaBoostClassifier(shallow, n_estimators=50, random_state=0, **SAMME)),
         "Bagging": _two_to_five(lambda: BaggingClassifier(n_estimators=30, max_features=0.6, random_state=0))
         | {
             "missing values": lambda: fitted(
