@@ -161,3 +161,13 @@ def random_rows(rng, ensemble, features, n_rows, *, missing=0.0):
     rows = rows.astype(ensemble.number).astype(np.float64)
     rows[rng.random(rows.shape) < missing] = np.nan
     return rows
+
+
+def stump(value, **fields):
+    """One test, at 0.5, of one column."""
+    value = np.atleast_2d(value)
+    return Ensemble(
+        **{"feature": [0, -1, -1], "threshold": [0.5, 0, 0], "left": [1, -1, -1], "right": [2, -1, -1], "roots": [0]},
+        value=np.concatenate([np.zeros_like(value[:1]), value]),
+        **{"init": np.zeros(value.shape[1]), "n_features": 1} | fields,
+    )

@@ -15,6 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import sklearn_models
+from cfmaps import CounterfactualMap
 from cfmaps.ensemble import Ensemble, closed_sides
 from cfmaps.readers import read
 from cfmaps.readers.outputs import rows_of
@@ -90,9 +91,41 @@ def compare(task, n_rows, *, seed=0, model=None):
     return ensemble, labels, None if scores is None else int((own_scores != scores).any(axis=1).sum())
 
 
+def unconfirmed(task, n_queries, *, seed=0, model=None):
+    """How many counterfactuals of how many queries the library's own predict does not confirm, and how many were found.
+
+    A query is explained for half a second at most.
+    """
+    model = model or task.fit()
+    cfmap = CounterfactualMap(model)
+    if cfmap.ensemble.rule == "value":
+        return 0, 0
+    rows = probes(np.random.default_rng(seed), cfmap.ensemble, n_queries)
+    rows[np.abs(rows) > 1e20] = 1.0
+    with threadpool_limits(1):
+        cfmap.build(time_limit=5.0, max_nodes=2_000_000)
+        many = asked_in_codes(cfmap, rows)
+        found = np.flatnonzero(np.isfinite(many.distances) & (many.distances > 0))
+        if not len(found):
+            return 0, 0
+        answers, before = many._replies.points[found], task.predict(model, cfmap.ensemble, rows[found])
+        after = task.predict(model, cfmap.ensemble, answers)
+    return int(((before == after) | (after != many.targets[found])).sum()), len(found)
+
+
+def asked_in_codes(cfmap, rows):
+    """Answers to rows of codes, asked in the words of the map's features."""
+    words = rows.astype(object)
+    for position, entry in cfmap._coder.entries.items():
+        known = dict(zip(entry.codes, entry.categories, strict=True))
+        words[:, position] = [known.get(code) for code in rows[:, position]]
+    return cfmap.explain_many(words if cfmap._coder else rows, time_limit=0.5)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--queries", type=int, default=0, help="explain this many rows too, and ask predict")
     parser.add_argument("--only", default="", help="libraries whose name contains this")
     options = parser.parse_args()
     total = 0
@@ -105,6 +138,10 @@ def main():
         total += (labels or 0) + (scores or 0)
         shown = ["-" if count is None else str(count) for count in (labels, scores)]
         row = f"{ensemble.n_trees:>6}{options.rows:>9}{shown[0]:>8}{shown[1]:>8}{time.perf_counter() - start:>9.1f}"
+        if options.queries:
+            wrong, found = unconfirmed(task, options.queries)
+            total += wrong
+            row += f"{found:>8} counterfactuals, {wrong} not confirmed"
         print(f"{task.library:<34}{task.name:<24}{row}", flush=True)
     print(f"{total} differences")
     return 1 if total else 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cfmaps import CounterfactualMap
 from cfmaps.ensemble import Ensemble
-from ensembles import RULES, all_points, random_ensemble
+from ensembles import RULES, all_points, random_ensemble, stump
 
 
 def ask_everything(ensemble, rng):
@@ -54,16 +54,6 @@ def test_the_whole_map_labels_every_cell(rule, seed):
     inside = ((points[:, np.newaxis] >= boxes.lower) & (points[:, np.newaxis] <= boxes.upper)).all(axis=2)
     assert (inside.sum(axis=1) == 1).all()
     assert boxes.label[inside.argmax(axis=1)].tolist() == labels.tolist()
-
-
-def stump(value, **fields):
-    """One test, at 0.5, of one column."""
-    value = np.atleast_2d(value)
-    return Ensemble(
-        **{"feature": [0, -1, -1], "threshold": [0.5, 0, 0], "left": [1, -1, -1], "right": [2, -1, -1], "roots": [0]},
-        value=np.concatenate([np.zeros_like(value[:1]), value]),
-        **{"init": np.zeros(value.shape[1]), "n_features": 1} | fields,
-    )
 
 
 def test_a_cut_is_reached_exactly_where_the_score_equals_it():
