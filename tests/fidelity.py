@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Task:
 
 def tasks():
     """All tasks; a library adds its own here."""
-    return list(of_sklearn())
+    return [*of_sklearn(), *of_boosters()]
 
 
 def of_sklearn():
@@ -52,6 +53,30 @@ def of_sklearn():
                 lambda model, ensemble, rows: model.predict(rows_of(model, ensemble)(rows)),
                 lambda model, ensemble, rows: sklearn_models.raw_scores(model, rows_of(model, ensemble)(rows)),
             )
+
+
+def of_boosters():
+    import boosters
+
+    for make in (boosters.xgboost, boosters.lightgbm, boosters.catboost):
+        for n_classes in (2, 3, 5, 0):
+            for n_trees, missing in ((1, 0.0), (100, 0.1), (300, 0.0)):
+                size = f"{n_trees} trees" + (", missing values" if missing else "")
+                yield Task(
+                    make.__name__,
+                    f"{f'{n_classes} classes' if n_classes else 'regression'}, {size}",
+                    partial(_fitted_booster, make, n_classes, n_trees, missing),
+                    lambda model, ensemble, rows: np.ravel(model.predict(rows)),
+                    lambda model, ensemble, rows: boosters.native_scores(model, rows),
+                )
+
+
+def _fitted_booster(make, n_classes, n_trees, missing):
+    import boosters
+
+    rng = np.random.default_rng([n_classes, n_trees])
+    X, y = boosters.data(rng, n_classes, missing=missing)
+    return make(n_classes, n_estimators=n_trees).fit(X, y, sample_weight=rng.random(len(X)) if missing else None)
 
 
 def probes(rng, ensemble, n_rows):
@@ -129,7 +154,7 @@ def main():
     parser.add_argument("--only", default="", help="libraries whose name contains this")
     options = parser.parse_args()
     total = 0
-    print(f"{'library':<34}{'task':<24}{'trees':>6}{'rows':>9}{'labels':>8}{'scores':>8}{'seconds':>9}")
+    print(f"{'library':<34}{'task':<34}{'trees':>6}{'rows':>9}{'labels':>8}{'scores':>8}{'seconds':>9}")
     for task in tasks():
         if options.only not in task.library:
             continue
@@ -142,7 +167,7 @@ def main():
             wrong, found = unconfirmed(task, options.queries)
             total += wrong
             row += f"{found:>8} counterfactuals, {wrong} not confirmed"
-        print(f"{task.library:<34}{task.name:<24}{row}", flush=True)
+        print(f"{task.library:<34}{task.name:<34}{row}", flush=True)
     print(f"{total} differences")
     return 1 if total else 0
 

@@ -5,9 +5,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from cfmaps import CounterfactualMap, Interval
-from fidelity import compare, tasks
+from fidelity import compare, of_sklearn
 
-TASKS = {f"{task.library}, {task.name}": task for task in tasks()}
+TASKS = {f"{task.library}, {task.name}": task for task in of_sklearn()}
 
 
 @pytest.fixture(autouse=True)
