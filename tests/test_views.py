@@ -95,3 +95,18 @@ def test_scikit_learns_probabilities_are_scores():
     assert (shares >= 0.8).all()
     assert many.targets.tolist() == shares.tolist()
     assert (many.distances == 0).tolist() == (model.predict_proba(X[:40])[:, 1] >= 0.8).tolist()
+
+
+def test_the_map_of_an_interval_is_built_by_name():
+    value = stump([[1.0], [2.0]], rule="value", classes=None)
+    cfmap = CounterfactualMap(value)
+    assert cfmap.build(target=Interval(1.5)).n_boxes == 2
+    assert cfmap.explain([0.0], target=Interval(1.5)).target == 2.0
+
+
+def test_a_box_tree_is_refused_where_distances_are_none_of_numbers():
+    tree = stump([[1.0, 0.0], [0.0, 1.0]], classes=["no", "yes"], missing_left=[False] * 3)
+    cfmap = CounterfactualMap(tree, features=Features([Numeric("a", missing="set")]))
+    cfmap.build()
+    with pytest.raises(ValueError, match="feature 'a' has categories or missing values"):
+        cfmap.box_tree("yes")

@@ -21,7 +21,7 @@ from cfmaps.constraints import Constraint, with_margin
 from cfmaps.distance import Distance, FloatArray, Norm
 from cfmaps.ensemble import Ensemble
 from cfmaps.explanation import Explanation, Explanations, Question
-from cfmaps.features import Features
+from cfmaps.features import Features, OneHot
 from cfmaps.joined import Joined
 from cfmaps.lattice import Lattice
 from cfmaps.partition import Growth, Partition, Progress
@@ -292,6 +292,7 @@ class CounterfactualMap(Advice):
         time_limit: float | None = None,
         n_threads: int | None = None,
         progress: bool | Progress = False,
+        target: Interval | None = None,
     ) -> Growth:
         """Grow the whole map now, so that every query only walks it.
 
@@ -305,13 +306,19 @@ class CounterfactualMap(Advice):
         progress : bool or callable
             True writes a line to standard error; a callable gets the share done and the
             number of nodes now and then, and may raise to end the build, as Ctrl-C does.
+        target : Interval, optional
+            A target on the output has a map of its own: grow that one.
 
         Returns
         -------
         Growth
             Whether the map is complete, and which budget ended the build otherwise.
         """
-        return self.partition.build(
+        partition = self.partition
+        if target is not None:
+            complete_rows = self._views.missingness.of(np.zeros(self.features.n_columns, dtype=bool))
+            partition = self._views.get(complete_rows, target, self._view_of(target)).partition
+        return partition.build(
             max_nodes=max_nodes,
             max_memory=max_memory,
             time_limit=time_limit,
@@ -325,6 +332,10 @@ class CounterfactualMap(Advice):
             raise ValueError("the map is not complete: call build() first")
         if label is None:
             raise ValueError(f"label must be one of the model's labels {list(self._codes)}, got None")
+        placed = zip(self.features, self.partition.lattice.categorical, strict=True)
+        coded = next((entry.name for entry, by_sets in placed if by_sets and not isinstance(entry, OneHot)), None)
+        if coded is not None:
+            raise ValueError(f"a box tree measures between numbers: feature {coded!r} has categories or missing values")
         return BoxTree.of_class(self.partition, self._code(label, "label"), leaf_size=leaf_size)
 
     def _matrix(self, X: Any, name: str) -> FloatArray:

@@ -1,7 +1,7 @@
 """The import check: what was read predicts as the live model does, on, below and above its cuts."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,6 +18,8 @@ Predict = Callable[[FloatArray], npt.NDArray[Any]]
 
 _COPIED = {"BaseForest", "BaseDecisionTree"}
 _MOST_PROBES = 20_000
+_MOST_VISITS = 1_000_000  # of trees by probes
+_TREES_AT_ONCE = 50
 _HUGE = 1e12
 _SPECIAL = (0.0, -0.0, 1e-36, -1e-36, 1e30, -1e30)
 # What a model was found to compute, as long as the model lives: a second map of it need not ask again.
@@ -35,7 +37,8 @@ def verify(model: Any, ensemble: Ensemble, predict: Predict, scores: Predict | N
 
     Every probe reaches a node and holds the last number that goes left there, the one
     below, the first that goes right, a missing value, or an extreme one; of categories
-    one of either side. Of large models some nodes are probed, 20,000 rows in all. Labels
+    one of either side. Of large models some nodes are probed: 20,000 rows, or
+    fewer so that trees times rows stay below a million. Labels
     must be equal, and scores, where the model shows them, to a few units in the last place.
 
     Raises
@@ -107,7 +110,7 @@ def _expect(
 def probes(ensemble: Ensemble) -> tuple[FloatArray, IntArray]:
     """Rows that reach nodes and stand on and beside their cuts, and the node each was made for."""
     inner = _chosen(ensemble)
-    reaching = _reaching_rows(ensemble)[inner]
+    reaching = _reaching_rows(ensemble, inner)
     rows, nodes = [], []
     for values in _values_at(ensemble, inner):
         probe = reaching.copy()
@@ -123,8 +126,8 @@ def probes(ensemble: Ensemble) -> tuple[FloatArray, IntArray]:
 def _chosen(ensemble: Ensemble) -> IntArray:
     """Inner nodes to probe: all, or evenly among them."""
     inner = np.flatnonzero(ensemble.feature >= 0)
-    most = _MOST_PROBES // (4 + len(_SPECIAL))
-    return inner if len(inner) <= most else inner[np.linspace(0, len(inner) - 1, most).astype(np.intp)]
+    most = min(_MOST_PROBES, _MOST_VISITS // ensemble.n_trees) // (4 + len(_SPECIAL))
+    return inner if len(inner) <= most else inner[np.linspace(0, len(inner) - 1, max(most, 1)).astype(np.intp)]
 
 
 def _values_at(ensemble: Ensemble, inner: IntArray) -> list[FloatArray]:
@@ -162,25 +165,39 @@ def _admissible_codes(ensemble: Ensemble, column: int, n_codes: int) -> IntArray
     return codes if listed is None else codes[[value is not None for value in listed]]
 
 
-def _reaching_rows(ensemble: Ensemble) -> FloatArray:
-    """For every node a row that reaches it, if any does: parents first, each child a step from its parent's row."""
-    rows = np.zeros((ensemble.n_nodes, ensemble.n_features))
-    left_end, right_end = closed_sides(ensemble.threshold, ensemble.number)
-    level = ensemble.roots.astype(np.intp)
-    while len(level := level[ensemble.feature[level] >= 0]):
-        column = ensemble.feature[level]
-        value = rows[level, column]
-        sides = np.minimum(value, left_end[level]), np.maximum(value, right_end[level])
-        if ensemble.category_set is not None:
-            by_set = ensemble.category_set[level] >= 0
-            sides = tuple(  # type: ignore[assignment]
-                np.where(by_set, code, side) for code, side in zip(_codes_at(ensemble, level), sides, strict=True)
-            )
-        for child, side in zip((ensemble.left[level], ensemble.right[level]), sides, strict=True):
-            rows[child] = rows[level]
-            rows[child, column] = np.where(np.isfinite(side), side, 0.0)
+def _reaching_rows(ensemble: Ensemble, inner: IntArray) -> FloatArray:
+    """For every given node a row that reaches it, if any does."""
+    place = np.full(ensemble.n_nodes, -1)
+    place[inner] = np.arange(len(inner))
+    reaching = np.zeros((len(inner), ensemble.n_features))
+    for roots in np.array_split(ensemble.roots.astype(np.intp), -(-ensemble.n_trees // _TREES_AT_ONCE)):
+        for level, rows in _levels(ensemble, roots):
+            wanted = place[level] >= 0
+            reaching[place[level[wanted]]] = rows[wanted]
+    return reaching
+
+
+def _levels(ensemble: Ensemble, level: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Inner nodes of some trees, level by level, and rows that reach them: each a step from its parent's row."""
+    rows = np.zeros((len(level), ensemble.n_features))
+    while (inner := ensemble.feature[level] >= 0).any():
+        level, rows = level[inner], rows[inner]
+        yield level, rows
+        left, right = rows.copy(), rows
+        column, every = ensemble.feature[level], np.arange(len(level))
+        left[every, column], right[every, column] = _near_sides(ensemble, level, rows[every, column])
+        rows = np.concatenate([left, right])
         level = np.concatenate([ensemble.left[level], ensemble.right[level]]).astype(np.intp)
-    return rows
+
+
+def _near_sides(ensemble: Ensemble, level: IntArray, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What is left of each node's test and right of it, and nearest to the value that came there."""
+    left, right = closed_sides(ensemble.threshold[level], ensemble.number)
+    left, right = np.minimum(value, left), np.maximum(value, right)
+    if ensemble.category_set is not None:
+        by_set, codes = ensemble.category_set[level] >= 0, _codes_at(ensemble, level)
+        left, right = np.where(by_set, codes[0], left), np.where(by_set, codes[1], right)
+    return np.where(np.isfinite(left), left, 0.0), np.where(np.isfinite(right), right, 0.0)
 
 
 def _close(own: FloatArray, native: npt.NDArray[Any], ensemble: Ensemble) -> npt.NDArray[np.bool_]:
