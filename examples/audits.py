@@ -24,16 +24,17 @@ from datasets import DataSet, load
 
 @dataclass(frozen=True)
 class Subject:
-    """A data set, its labels with the wanted one first, and who is compared."""
+    """A data set, its labels with the wanted one first, who is compared, and what nobody can change."""
 
     key: str
     labels: tuple[str, str]
     groups: tuple[str, ...]
+    frozen: tuple[str, ...]
 
 
 AUDITS = {
-    "compas": Subject("CP", ("will not reoffend", "will reoffend"), ("sex", "age")),
-    "fico": Subject("FI", ("good", "bad"), ("Delinquency",)),
+    "compas": Subject("CP", ("will not reoffend", "will reoffend"), ("sex", "age"), ("sex:Female", "age")),
+    "fico": Subject("FI", ("good", "bad"), ("Delinquency",), ()),
 }
 
 
@@ -84,6 +85,8 @@ def run(name: str, target: Path, n_rows: int, n_trees: int) -> None:
         arguments += ["--title", f"Recourse of {n_rows:,} rows of {name.upper()}{data.name.removeprefix(subject.key)}"]
         for group_name in subject.groups:
             arguments += ["--group", f"{group_name} group"]
+        for feature in subject.frozen:
+            arguments += ["--constraint", f"freeze `{feature}`"]
         if status := command([str(argument) for argument in arguments], standalone_mode=False):
             raise SystemExit(status)
 

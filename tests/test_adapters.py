@@ -49,13 +49,29 @@ def test_dice_takes_a_desired_class_and_polars(dice, model):
     assert {example.final_cfs_df["good"].iloc[0] for example in found.cf_examples_list} == {"yes"}
 
 
-def test_dice_gives_one_answer_a_row(dice):
-    with pytest.raises(ValueError, match="total_CFs must be 1, got 3"):
-        dice.generate_counterfactuals(X[:3], total_CFs=3)
+def test_dice_keeps_what_may_not_vary_and_the_permitted_range(dice):
+    found = dice.generate_counterfactuals(
+        X[:10], desired_class="yes", features_to_vary=["pay", "age"], permitted_range={"pay": [0, 5]}
+    )
+    for row, example in enumerate(found.cf_examples_list):
+        for one in example.explanations:
+            assert {change.feature for change in one.changes()} <= {"pay", "age"}
+            if one.counterfactual is not None:
+                assert 0 <= float(np.asarray(one.counterfactual)[0, 1]) <= 5
+                assert float(np.asarray(one.counterfactual)[0, 2]) == X.grade.iloc[row]
 
 
-def test_dice_refuses_what_it_does_not_do(dice):
-    with pytest.raises(ValueError, match="features_to_vary must be 'all'"):
+def test_dice_gives_several_answers(dice, model):
+    found = dice.generate_counterfactuals(X[:3], total_CFs=3, desired_class="opposite")
+    for example in found.cf_examples_list:
+        distances = [one.distance for one in example.explanations]
+        assert len(distances) == len(example.final_cfs_df) == 3
+        assert distances == sorted(distances)
+        assert (model.predict(example.final_cfs_df[X.columns]) == example.final_cfs_df["good"]).all()
+
+
+def test_dice_names_a_feature_it_does_not_know(dice):
+    with pytest.raises(ValueError, match="features_to_vary and permitted_range name 'hair', expected some of"):
         dice.generate_counterfactuals(X[:1], features_to_vary=["hair"])
 
 

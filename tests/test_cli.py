@@ -351,3 +351,28 @@ def test_model_files_are_read_as_they_are(tmp_path):
         found = json.loads(run("explain", tmp_path / "m.cfmap", columns, "--json").stdout)
         points = np.array([list(record["counterfactual"].values()) for record in found])
         assert (model.predict(points) != model.predict(X[:20])).all()
+
+
+def test_constraints_hold_and_bad_ones_are_named(folder):
+    rows = folder / "rows.csv"
+    kept = ["--constraint", "debt <= current", "--constraint", "freeze owner, age"]
+    found = json.loads(run("explain", folder / "credit.cfmap", rows, "--target", "accept", *kept, "--json").stdout)
+    changes = [change for record in found for change in record["changes"]]
+    assert {change["feature"] for change in changes} == {"income", "debt"}
+    assert all(change["after"] < change["before"] for change in changes if change["feature"] == "debt")
+    wrong = run("explain", folder / "credit.cfmap", rows, "--constraint", "debt <= <=")
+    assert (wrong.exit_code, "debt <= <=" in wrong.stderr) == (1, True)
+    page = json.loads(run("audit", folder / "credit.cfmap", rows, "--target", "accept", *kept, "--json").stdout)
+    assert {one["feature"] for one in page["changes"]} == {"income", "debt"}
+
+
+def test_alternatives_are_ranked(folder):
+    arguments = ["explain", folder / "credit.cfmap", folder / "rows.csv", "--target", "accept", "--json"]
+    best = json.loads(run(*arguments).stdout)
+    ranked = json.loads(run(*arguments, "--alternatives", 3).stdout)
+    for one in best:
+        own = [record for record in ranked if record["row"] == one["row"]]
+        assert [record["rank"] for record in own] == list(range(len(own)))
+        assert own[0]["distance"] == one["distance"]
+        assert [record["distance"] for record in own] == sorted(record["distance"] for record in own)
+    assert len(ranked) > 2 * len([record for record in best if record["distance"]])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfmaps import plot
 from cfmaps._tables import shown, table
+from cfmaps.clauses import parse
 
 if TYPE_CHECKING:
     from cfmaps.audit import Audit
@@ -76,8 +77,10 @@ def _asked(audit: "Audit") -> str:
     measure, weights = asked.pop("distance", "l1"), asked.pop("weights", None)
     norm = f"the {measure} norm" if isinstance(measure, str | int | float) else f"measured by {measure}"
     units = "in the columns' own units" if weights is None else f"weighted by {weights}"
+    kept = [str(one) for one in parse(asked.pop("constraints", ()))]
     told = [
         f"A cost is {norm} of the change, {units}.",
+        f"Every answer keeps: {'; '.join(kept)}." if kept else "Everything may change.",
         *(f"{name.replace('_', ' ')}: {value}." for name, value in asked.items() if value is not None),
     ]
     return " ".join(told)

@@ -45,7 +45,7 @@ def audit(
     seed : int
         Of the bootstrap.
     **question
-        What else `CounterfactualMap.explain_many` takes: distance, weights, time_limit.
+        What else `CounterfactualMap.explain_many` takes: distance, weights, constraints, time_limit.
 
     Examples
     --------
@@ -59,9 +59,11 @@ def audit(
     (150, 100, 0)
     """
     n_bootstrap = _check.whole(n_bootstrap, "n_bootstrap", 1)
-    boundary = cfmap.explain_many(X, **question)
+    free = {name: value for name, value in question.items() if name != "constraints"}
+    boundary = cfmap.explain_many(X, **free)
     needs = np.ones(len(boundary), dtype=bool) if target is None else boundary.sources != target
-    asked = boundary if target is None else cfmap.explain_many(_rows(X, needs), target=target, **question)
+    same = target is None and free == question
+    asked = boundary if same else cfmap.explain_many(_rows(X, needs), target=target, **question)
     members = {name: _members(name, values, len(boundary))[needs] for name, values in (groups or {}).items()}
     return Audit(cfmap, target, question, asked, np.flatnonzero(needs), boundary, members, n_bootstrap, seed)
 
@@ -79,7 +81,7 @@ class Audit:
     rows : int array
         Where these rows stand in what was passed.
     boundary : Explanations
-        The nearest other label of every row: how far the decision boundary is.
+        The nearest other label of every row, whatever the constraints: how far the decision boundary is.
     groups : dict of str arrays
         The group of each row that needs a change.
     """

@@ -30,6 +30,7 @@ def plane(
     distance: Any = "l1",
     limits: Mapping[str, tuple[float, float]] | None = None,
     pixels: int = 120,
+    constraints: Any = (),
     ax: Any = None,
 ) -> Any:
     """A slice of the map through one row: two columns vary, the others stay.
@@ -44,7 +45,7 @@ def plane(
     show : {"decision", "counterfactual", "distance"}
         What the model says; which region holds the smallest change, one shade per region
         of all columns; or how far it is.
-    target, distance
+    target, distance, constraints
         As for `CounterfactualMap.explain`.
     limits : mapping, optional
         The range of a column; around its cuts and ``x`` by default.
@@ -81,7 +82,7 @@ def plane(
     if show == "decision":
         _draw_classes(ax, cfmap.ensemble.labels(rows).reshape(pixels, pixels), cfmap.classes, extent)
     else:
-        many = cfmap.explain_many(rows, target=target, distance=distance)
+        many = cfmap.explain_many(rows, target=target, distance=distance, constraints=constraints)
         draw = _draw_regions if show == "counterfactual" else _draw_distances
         draw(ax, cfmap, many, extent, pixels)
     ax.plot(*case[places], "o", color="white", markeredgecolor="black", markersize=8, zorder=5)

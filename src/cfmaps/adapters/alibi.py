@@ -41,7 +41,7 @@ class CounterFactual:
     distance_fn : {"l1", "l2", "linf"} or number
     features : Features, optional
     **question
-        What else `CounterfactualMap.explain` takes: weights, time_limit.
+        What else `CounterfactualMap.explain` takes: weights, time_limit, constraints.
 
     Examples
     --------

@@ -122,15 +122,15 @@ class Dice:
         Parameters
         ----------
         query_instances : frame
-        total_CFs : 1
-            Answers per row.
+        total_CFs : int
+            Answers per row: the smallest change, the next smallest, and so on.
         desired_class : label or "opposite"
             "opposite" is any other label.
-        features_to_vary : "all"
-        permitted_range : None
-            What a column may be is said by the features of `Data`.
+        features_to_vary : "all" or sequence of str
+            What may change; the rest is frozen.
+        permitted_range : mapping of name to (low, high), optional
         **question
-            What else `CounterfactualMap.explain` takes: distance, weights, time_limit.
+            What else `CounterfactualMap.explain` takes: distance, weights, time_limit, constraints.
         """
         import narwhals as nw
 
@@ -138,17 +138,25 @@ class Dice:
         asked = question | {
             "target": None if isinstance(desired_class, str) and desired_class == "opposite" else desired_class
         }
-        if not (isinstance(features_to_vary, str) and features_to_vary == "all") or permitted_range:
-            raise ValueError(
-                "features_to_vary must be 'all' and permitted_range None; say what columns may be in Features"
-            )
+        kept = self._constraints(features_to_vary, permitted_range or {}) + list(asked.pop("constraints", ()))
+        if kept:
+            asked["constraints"] = kept
         rows = [frame[index : index + 1].to_native() for index in range(len(frame))]
         return CounterfactualExplanations(tuple(self._example(row, total_CFs, asked) for row in rows))
 
+    def _constraints(self, features_to_vary: Any, permitted_range: Mapping[str, Sequence[float]]) -> list[Any]:
+        names = self.cfmap.features.names
+        varied = (
+            set(names) if isinstance(features_to_vary, str) and features_to_vary == "all" else set(features_to_vary)
+        )
+        for name in sorted({*varied, *permitted_range} - set(names)):
+            raise ValueError(f"features_to_vary and permitted_range name {name!r}, expected some of {list(names)}")
+        frozen = [name for name in names if name not in varied]
+        ranges = [cfmaps.Range(name, low, high) for name, (low, high) in permitted_range.items()]
+        return ([cfmaps.Freeze(*frozen)] if frozen else []) + ranges
+
     def _example(self, row: Any, total: int, question: dict[str, Any]) -> CounterfactualExample:
-        if total != 1:
-            raise ValueError(f"total_CFs must be 1, got {total!r}: an answer is the smallest change, and there is one")
-        answers = (self.cfmap.explain(row, **question),)
+        answers = tuple(self.cfmap.alternatives(row, k=total, **question))
         found = [one for one in answers if one.counterfactual is not None]
         given = self._with_outcome([np.asarray(row, dtype=np.float64)[0]], [answers[0].source])
         points = [np.asarray(one.counterfactual, dtype=np.float64).reshape(-1) for one in found]

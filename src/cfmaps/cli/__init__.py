@@ -77,6 +77,7 @@ _question = _options(
     click.option("--distance", default="l1", show_default=True, help="l1, l2, linf or a number from 1."),
     click.option("--weights", help="range, mad or std of the rows in --data, or NAME=WEIGHT,NAME=WEIGHT."),
     click.option("--data", type=click.Path(), help="Rows that --weights are measured on."),
+    click.option("--constraint", "constraints", multiple=True, help='What must hold: "age >= current"; repeatable.'),
     click.option("--time-limit", type=float, help="Seconds per row."),
 )
 
@@ -115,14 +116,23 @@ def build(
     _say(found, as_json, f"{path}: {growth.n_nodes:,} nodes, {growth.n_boxes:,} boxes, {how}")
 
 
-@main.command(epilog="Example: cfmaps explain model.cfmap rows.csv --target good --distance l2")
+@main.command(epilog="Example: cfmaps explain model.cfmap rows.csv --target good --constraint 'age >= current'")
 @_model
 @click.argument("rows", type=click.Path())
 @_question
 @click.option("-o", "--output", type=click.Path(), help=f"A file that ends in {', '.join(records.KINDS)}.")
+@click.option("--alternatives", type=click.IntRange(min=1), help="The best K answers of each row, ranked from 0.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="table on a terminal, csv otherwise.")
 @_as_json
-def explain(model: str, rows: str, output: str | None, form: str | None, as_json: bool, **asked: Any) -> None:
+def explain(
+    model: str,
+    rows: str,
+    output: str | None,
+    alternatives: int | None,
+    form: str | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
     """The smallest change of every row in ROWS (CSV, Parquet, JSON lines, or - for CSV from standard input).
 
     Rows are read, answered and written a few at a time.
@@ -133,15 +143,16 @@ def explain(model: str, rows: str, output: str | None, form: str | None, as_json
     form = "json" if as_json else form or ("table" if sys.stdout.isatty() else "csv")
     counts = dict.fromkeys(("optimal", "feasible", "infeasible", "unknown"), 0)
 
-    def answers() -> Iterator[cfmaps.Explanations]:
+    def answers() -> Iterator[dict[str, Any]]:
+        first = 0
         with _progress("explaining") as progress:
             task = progress.add_task("rows", total=None)
             for chunk in source.chunks():
-                many = cfmap.explain_many(chunk, **question)
-                for status in many.statuses:
-                    counts[str(status)] += 1
+                for record in _answered(cfmap, chunk, first, alternatives, question):
+                    counts[record["status"]] += 1
+                    yield record
+                first += len(chunk)
                 progress.advance(task, len(chunk))
-                yield many
         _mention_ignored(source)
 
     _write(answers(), output, form)
@@ -294,6 +305,7 @@ def _asked(
     distance: str,
     weights: str | None,
     data: str | None,
+    constraints: tuple[str, ...],
     time_limit: float | None,
 ) -> dict[str, Any]:
     """The arguments of `CounterfactualMap.explain_many`."""
@@ -305,7 +317,9 @@ def _asked(
         rows, _ = _rows_of(cfmap, data).all()
         measure = cfmaps.Distance.resolve(norm, scale, cfmap.features.columns, data=rows)
         norm, scale = measure, None
-    return {"target": _label(cfmap, target), "distance": norm, "weights": scale, "time_limit": time_limit}
+    return {"target": _label(cfmap, target), "distance": norm, "weights": scale, "time_limit": time_limit} | (
+        {"constraints": list(constraints)} if constraints else {}
+    )
 
 
 def _label(cfmap: cfmaps.CounterfactualMap, text: str | None) -> Any:
@@ -330,11 +344,20 @@ def _weights(text: str) -> dict[str, float]:
     return {name.strip(): _number(value, "--weights NAME=") for name, _, value in pairs}
 
 
-def _write(answers: Iterator[cfmaps.Explanations], output: str | None, form: str) -> None:
-    numbered = (
-        {"row": row} | records.as_record(one)
-        for row, one in enumerate(one for many in answers for one in many)
-    )  # fmt: skip
+def _answered(
+    cfmap: cfmaps.CounterfactualMap, rows: Any, first: int, alternatives: int | None, question: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """The answers to some rows, the first of which has this number."""
+    if alternatives is None:
+        for row, one in enumerate(cfmap.explain_many(rows, **question), first):
+            yield {"row": row} | records.as_record(one)
+        return
+    for row, values in enumerate(rows, first):
+        for rank, one in enumerate(cfmap.alternatives(values, k=alternatives, **question)):
+            yield {"row": row, "rank": rank} | records.as_record(one)
+
+
+def _write(numbered: Iterator[dict[str, Any]], output: str | None, form: str) -> None:
     if output is not None and output != "-":
         records.save_explanations(output, numbered)
     elif form == "table":
