@@ -23,6 +23,7 @@ LAYERS = [
         "prices",
         "plausibility",
         "mining",
+        "feasible",
     },
     {
         "readers",

@@ -206,22 +206,22 @@ void Recourse::grow_balls(double& proven)
     }
 }
 
-/// Looks for any answer in the decided part of the map, for a while; false when it is certain that there is none.
+/// Walks the decided part of the map for a while, ever closer; false when that has told all there is.
 bool Recourse::dive()
 {
     is_diving_ = true;
     dive_ends_ = ticks_ + longest_dive;
-    bool is_exhausted = false;
+    bool is_whole = false;
     try
     {
         pass(Finding{.total = infinity});
-        is_exhausted = !best_.found && unsolved_bound_ == infinity;
+        is_whole = best_.found || unsolved_bound_ == infinity;
     }
     catch (const Enough&)
     {
     }
     is_diving_ = false;
-    return !is_exhausted;
+    return !is_whole;
 }
 
 double Recourse::first_radius_in_reach(double& proven)

@@ -9,7 +9,8 @@ namespace cfmaps
 {
 namespace
 {
-constexpr int most_repairs = 200;  // grid steps taken to bring a rounded point back into a relation
+constexpr size_t longest_closing = 1000;  // boxes in which a dive may still improve on its first answer
+constexpr int most_repairs = 200;         // grid steps taken to bring a rounded point back into a relation
 
 /// An infinite end of a range, as a number that sums can bear.
 double finite(double end)
@@ -306,8 +307,8 @@ void Recourse::offer(const std::vector<double>& values)
     if (finding.total < best_.total ||
         (finding.total == best_.total && (!best_.found || is_before(finding.costs, finding.values))))
         best_ = std::move(finding);
-    if (is_diving_ && best_.found)
-        throw Enough{};
+    if (is_diving_ && dive_ends_ > ticks_ + longest_closing)
+        dive_ends_ = ticks_ + longest_closing;
 }
 
 /// Keeps the findings of which no part can be taken back.

@@ -26,6 +26,7 @@ from cfmaps.distance import Distance
 from cfmaps.ensemble import Ensemble
 from cfmaps.errors import CorruptMap, NotConfirmed, UnsupportedModel
 from cfmaps.explanation import Change, Explanation, Explanations, Region
+from cfmaps.feasible import restricted
 from cfmaps.features import Features
 from cfmaps.kinds import Binary, Categorical, Integer, Numeric, OneHot, Ordinal
 from cfmaps.lattice import Lattice
@@ -98,5 +99,6 @@ __all__ = [
     "load_explanations",
     "mine",
     "parse_constraints",
+    "restricted",
     "save_explanations",
 ]

@@ -44,11 +44,10 @@ class Limits:
 
     def frozen(self, rules: Rules, rows: FloatArray, frozen: npt.NDArray[np.bool_]) -> "Limits":
         """With some axes of each row left as they are."""
-        first = np.array([columns[0] for columns in rules.lattice.axis_columns])
         ordered = frozen & ~rules.lattice.categorical
         # A value beyond its limits cannot stay: then nothing is left.
-        low = np.where(ordered, np.maximum(self.low, rows[:, first]), self.low)
-        high = np.where(ordered, np.minimum(self.high, rows[:, first]), self.high)
+        low = np.where(ordered, np.maximum(self.low, rows[:, rules.first_columns]), self.low)
+        high = np.where(ordered, np.minimum(self.high, rows[:, rules.first_columns]), self.high)
         allowed = self.allowed
         for axis in np.flatnonzero((frozen & rules.lattice.categorical).any(axis=0)).tolist():
             if not allowed.size:
@@ -64,10 +63,9 @@ def limits_of(rules: Rules, rows: FloatArray) -> Limits:
     """The part of each row, shape (n_rows, n_columns)."""
     shape = (len(rows), rules.lattice.n_axes)
     low, high = np.full(shape, -np.inf), np.full(shape, np.inf)
-    first = np.array([columns[0] for columns in rules.lattice.axis_columns])
-    values = rows[:, first]
-    for axis in rules.frozen:
-        low[:, axis] = high[:, axis] = values[:, axis]
+    values = rows[:, rules.first_columns]
+    if rules.frozen:
+        low[:, rules.frozen] = high[:, rules.frozen] = values[:, rules.frozen]
     for axis, operator, value, relative, _ in rules.limited:
         ends = _ends(rules, axis, operator, value, relative, values[:, axis])
         if operator in ("<=", "<"):
@@ -88,6 +86,8 @@ def _ends(rules: Rules, axis: int, operator: str, value: Fraction, relative: boo
 
 def _conditions(rules: Rules, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     low, high = np.zeros((2, len(rows), len(rules.literals)))
+    if not rules.literals:
+        return low, high
     for place, condition in enumerate(rules.literals):
         axis = rules.axis_of[condition.feature]
         column = rules.lattice.axis_columns[axis][0]

@@ -153,7 +153,9 @@ class Recourse:
         if may_change is not None:
             limits = limits.frozen(self.rules, rows, ~may_change)
         # Whether a row is robust as it stands is for the search to find out.
-        keeps = np.array([not (self.rules.margins.any() or self.broken(row)) for row in rows], dtype=bool)
+        keeps = np.full(len(rows), not self.rules.margins.any())
+        if self.rules.may_be_broken or self._plausible:
+            keeps &= np.array([not self.broken(row) for row in rows], dtype=bool)
         if not self._boxes:
             gaps = self._gaps(rows, limits)
             return self._advisor.ask(rows, codes, *limits.arrays(), gaps, keeps, seconds, n_threads)

@@ -67,6 +67,7 @@ class Rules:
         }
         self.axes = [_axis(entry) for entry in features]
         self.frozen: list[int] = []
+        self.first_columns = np.array([columns[0] for columns in lattice.axis_columns])
         self.limited: list[tuple[int, str, Fraction, bool, Constraint]] = []
         self.literals: list[Condition] = []
         self.clauses: list[list[int]] = []
