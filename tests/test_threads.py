@@ -71,8 +71,8 @@ def test_a_map_built_by_several_threads_is_the_map(forest):
     growths = [cfmap.build(n_threads=n_threads) for n_threads, cfmap in enumerate(maps, start=1)]
     assert growths[0].n_boxes == growths[1].n_boxes
     one, two = (cfmap.partition.boxes() for cfmap in maps)
-    assert (one.lower.tolist(), one.upper.tolist()) == (two.lower.tolist(), two.upper.tolist())
-    assert one.label.tolist() == two.label.tolist()
+    for name in ("lower", "upper", "label"):
+        assert np.array_equal(getattr(one, name), getattr(two, name))
 
 
 # Long work
