@@ -20,14 +20,14 @@ def bars(results: "dict[str, Result]") -> list[list[str]]:
 
 
 def cold_lines(results: "dict[str, Result]", peer: str, name: str, least: float) -> list[list[str]]:
-    """A fresh map for every query: the search alone, as the peers' clocks run, and with reading the model."""
+    """A fresh map for every query: with the model read on both sides, and with both reading it every time."""
     fast = fastest(results, peer, name)
     what = f"cold, {name}, against {peer}"
     if fast is None:
         return [[what, f"{least:,} x", "not measured", ""]]
     return [
         at_least(f"{what}: search", least, fast.times_search),
-        at_least(f"{what}: search and reading the model", least, fast.times_both),
+        at_least(f"{what}: both read the model for every question", least, fast.times_fresh),
     ]
 
 

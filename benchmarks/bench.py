@@ -124,10 +124,8 @@ def print_peer(pair: compare.Beside, rows: np.ndarray) -> None:
     run, found = pair.run, pair.verdict(rows)
     print(f"{run.peer}, {run.norm}, n={run.n}: mean {1e3 * run.mean:,.2f} ms, ", end="")
     print(f"median {1e3 * np.median(run.seconds):,.2f} ms; {1e3 * run.prepare:,.0f} ms to prepare")
-    print(
-        f"  its time over ours: cold {pair.times_search:,.1f} ({pair.times_both:,.1f} if ours reads the model), ",
-        end="",
-    )
+    reading = f"{pair.times_fresh:,.1f} if both read the model, {pair.times_both:,.1f} if only ours does"
+    print(f"  its time over ours: cold {pair.times_search:,.1f} ({reading}), ", end="")
     print(f"warm {pair.times_warm:,.1f}, warm in one call {pair.times_many:,.1f}")
     print(f"  distances: {found.equal} equal, ours smaller in {found.ours_nearer}, its smaller in ", end="")
     print(f"{found.theirs_nearer}, its refuted by predict in {found.invalid}; {run.n_unproven} unproven", flush=True)

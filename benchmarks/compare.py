@@ -118,6 +118,11 @@ class Beside:
         return self.run.mean / float(self.cold.both.mean())
 
     @property
+    def times_fresh(self) -> float:
+        """The same when both sides read the model for every question."""
+        return (self.run.prepare + self.run.mean) / float(self.cold.both.mean())
+
+    @property
     def times_warm(self) -> float:
         """The same on a whole map, one question at a time."""
         return self.run.mean / float(self.warm.explain.mean())
