@@ -25,6 +25,7 @@ class Kinds:
         groups: Sequence[tuple[Sequence[int], bool]],
         scales: Sequence[tuple[int, Sequence[float]]],
     ) -> None:
+        self._is_free = not (integers or bits or groups or scales)
         self._integers, self._bits, self._groups = list(integers), list(bits), list(groups)
         sizes = np.array([len(columns) for columns, _ in groups], dtype=np.intp)
         self._grouped = [column for columns, _ in groups for column in columns]
@@ -36,6 +37,8 @@ class Kinds:
 
     def admit(self, X: npt.NDArray[np.float64]) -> bool:
         """Whether every row is admissible; False also when an ordinal must be looked at more closely."""
+        if self._is_free:
+            return True
         if len(X) == 1 and not self._ordinals:
             return self._admits(X[0].tolist())
         whole, bits = X[:, self._integers], X[:, self._bits]

@@ -86,10 +86,10 @@ class Explanations:
         return len(self._replies)
 
     def __getitem__(self, index: SupportsIndex) -> "Explanation":
-        index = operator.index(index)
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"index must be within {len(self)} explanations, got {index}")
-        return Explanation(self, index % len(self))
+        index, n_rows = operator.index(index), len(self)
+        if not -n_rows <= index < n_rows:
+            raise IndexError(f"index must be within {n_rows} explanations, got {index}")
+        return Explanation(self, index % n_rows)
 
     def __iter__(self) -> Iterator["Explanation"]:
         return (Explanation(self, index) for index in range(len(self)))

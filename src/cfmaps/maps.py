@@ -433,7 +433,7 @@ class CounterfactualMap(Advice):
         rules = constraints if isinstance(constraints, str | tuple) else tuple(constraints)
         asked = (distance, weights, rules)
         is_key = isinstance(distance, str | float | int) and (weights is None or isinstance(weights, str))
-        is_key = is_key and not any(isinstance(rule, dict | list) for rule in rules)
+        is_key = is_key and not (rules and any(isinstance(rule, dict | list) for rule in rules))
         with self._lock:
             if is_key and asked in explainers:
                 return explainers[asked]
