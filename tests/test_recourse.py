@@ -198,6 +198,17 @@ def test_a_short_time_limit_gives_a_certified_bound(credit):
     assert hurried.lower_bound <= done.distance
 
 
+def test_a_stopped_question_about_a_relation_claims_no_more_than_it_proved(credit):
+    cfmap, _, refused = credit
+    fresh = CounterfactualMap(cfmap.ensemble, features=cfmap.features)
+    asked = {"target": True, "constraints": "debt <= 0.3 * income; income + 2 * debt <= 140"}
+    best = fresh.explain_many(refused[:20], **asked)
+    for seconds in (0.0, 1e-5, 1e-4, 3e-4, 1e-3):
+        stopped = fresh.explain_many(refused[:20], **asked, time_limit=seconds)
+        assert (stopped.lower_bounds <= best.distances).all()
+        assert (best.distances <= stopped.distances).all()
+
+
 def test_many_threads_give_the_answers_of_one(credit):
     cfmap, _, refused = credit
     constraints = "changes <= 2; if age >= 40 then debt <= 10; debt <= 0.5 * income"

@@ -89,6 +89,20 @@ def test_boxes_and_explanations_of_a_loaded_map_may_be_saved_again(saved, rows, 
     assert answers(again, rows) == answers(whole, rows)
 
 
+def test_a_loaded_map_asks_the_live_model_for_its_outputs_too(forest, saved, rows):
+    asked = []
+
+    class Watched(type(forest)):
+        def predict_proba(self, X):
+            asked.append(len(X))
+            return super().predict_proba(X)
+
+    watched = Watched()
+    watched.__dict__.update(forest.__dict__)
+    found = cfmaps.load(saved / "half.cfmap", model=watched).explain(rows[0], target=cfmaps.Interval(0.6, label=1))
+    assert (found.status, found.counterfactual is not None, asked != []) == ("optimal", True, True)
+
+
 def test_the_live_model_confirms_and_another_is_refused(forest, saved, rows, tmp_path):
     loaded = cfmaps.load(saved / "whole.cfmap", model=forest)
     assert (forest.predict(loaded.explain_many(rows).counterfactuals) != forest.predict(rows)).all()

@@ -186,6 +186,7 @@ void Recourse::grow_balls(double& proven)
     const Finding incumbent = best_;
     const double all = largest_total();
     double radius = incumbent.found ? root(incumbent.total) * first_radius : first_radius_in_reach(proven);
+    radius = std::max(radius, std::numeric_limits<double>::min());  // a share of the smallest number is 0
     for (;; radius *= growth)
     {
         const bool to_incumbent = incumbent.found && radius >= root(incumbent.total);
@@ -202,7 +203,8 @@ void Recourse::grow_balls(double& proven)
         }
         if (best_.found || last)
             return;
-        proven = radius;
+        // Boxes that relations left unsolved, or whose points were rounded out of the ball, bound what it proves.
+        proven = std::max(proven, std::min(radius, root(std::min(unsolved_bound_, least_bound_))));
     }
 }
 

@@ -102,7 +102,7 @@ class CounterfactualMap(Advice):
         )
         if verify is True or (verify == "auto" and not is_copy(model)):
             check(model, ensemble, self._predict, native_scores(model, ensemble))
-        self._model = None if votes == "hard" or isinstance(model, Ensemble) else model
+        self._model = _asked_for_outputs(model, votes)
 
     def _set_up(
         self,
@@ -179,6 +179,7 @@ class CounterfactualMap(Advice):
         names = saved.features.columns if saved.about["named"] else None
         predict = native_predict(saved.ensemble if model is None else model, saved.ensemble, votes)
         cfmap._set_up(saved.partition, names, data, predict, saved.about)
+        cfmap._model = _asked_for_outputs(model, votes)
         return cfmap
 
     @property
@@ -479,6 +480,11 @@ class CounterfactualMap(Advice):
         from cfmaps._tables import html_of_map
 
         return html_of_map(self)
+
+
+def _asked_for_outputs(model: Any, votes: str) -> Any:
+    """The live model, where there is one that votes this way."""
+    return None if votes == "hard" or isinstance(model, Ensemble) else model
 
 
 def _origin(model: Any, votes: str) -> dict[str, Any]:
