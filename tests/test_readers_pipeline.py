@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -83,7 +83,7 @@ PIPELINES = {
     "categories of the model": (
         lambda: make_pipeline(
             make_column_transformer((OrdinalEncoder(), CATEGORIES), remainder="passthrough"),
-            boosters.lightgbm(2, n_estimators=10, categorical_feature=[0, 1]),
+            HistGradientBoostingClassifier(max_iter=10, categorical_features=[0, 1]),
         ),
         FRAME,
     ),
